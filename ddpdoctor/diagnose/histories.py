@@ -9,8 +9,9 @@ from difflib import SequenceMatcher
 from math import prod
 from typing import Any
 
+from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.waiting import normal_op
-from ddpdoctor.evidence import Collective, Place, RankEvidence
+from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 
 _COMPARED = 400
 """So many of the latest collectives of a rank are compared line by line."""
@@ -86,6 +87,20 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
             if found is not None:
                 return found
     return None
+
+
+def parting(
+    ranks: Sequence[RankEvidence], parties: Sequence[tuple[int, ...]], group: str
+) -> Iterator[RankPlace]:
+    """Where the parties first went different ways, if that was before where they are now."""
+    most = max(parties, key=len, default=())
+    for others in parties:
+        for party, rest in ((others, most), (most, others)):
+            call = extra_call(ranks[party[0]], ranks[rest[0]], group) if party != rest else None
+            if call is not None:
+                doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
+                yield RankPlace(ranks=party, place=call.place, doing=doing, stack=call.way)
+                return
 
 
 def _left_out(mine: list[Collective], theirs: list[Collective]) -> set[int]:

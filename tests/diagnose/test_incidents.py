@@ -21,6 +21,7 @@ from ddpdoctor.evidence import (
     Stuck,
     Training,
 )
+from ddpdoctor.evidence.events.backward import Backward
 from ddpdoctor.evidence.events.given import Given
 
 TRAIN = Place("/home/user/train.py", 10, "main")
@@ -363,6 +364,34 @@ def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order() 
     finding = only(three)
     assert (finding.code, finding.ranks) == ("DDP402", (0,))
     assert [p.place.line for p in finding.places if p.place] == [13, 38]
+
+
+@pytest.mark.parametrize("last", [10, 1])
+def test_an_abort_after_a_call_that_all_made_is_a_matter_of_the_passes_after_it(last: int) -> None:
+    """The last call that Python made was the same on all: it is not what met another."""
+    two = ranks(2)
+    for rank, after in zip(two, (98, 73), strict=True):
+        rank.collectives.append(replace(call("reduce", 9, line=50), begun=50.1 - last / 10))
+        way = (replace(TRAIN, line=5), replace(TRAIN, line=after))
+        rank.of(Backward).extend((Backward(9, way[:1]), Backward(10, way)))
+    end(two[1], None, signal.SIGABRT, at=50.1)
+    two[0].exceptions.append(error(CLOSED, line=100, at=50.0))
+    finding = only(two)
+    assert finding.code == "DDP402"
+    assert [p.place.line for p in finding.places if p.place] == [98, 73]
+
+
+def test_an_abort_is_told_with_the_earlier_call_that_the_others_left_out() -> None:
+    """What met another is called by all alike: they were out of step already."""
+    two = ranks(2)
+    for rank, times in zip(two, (2, 1), strict=True):
+        lines = [*([31] * times), *([60] * 5)]
+        rank.collectives.extend(call("all_reduce", n, line=at) for n, at in enumerate(lines, 1))
+    end(two[0], None, signal.SIGABRT, at=48.0)
+    two[1].exceptions.append(error(CLOSED, line=38, at=47.9))
+    places = only(two).places
+    assert [each.place.line for each in places if each.place] == [31, 60, 38]
+    assert places[0].doing == "all_reduce #2, which rank 1 never called"
 
 
 @pytest.mark.parametrize(

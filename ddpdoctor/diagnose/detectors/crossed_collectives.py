@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.histories import parting
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 from ddpdoctor.evidence.events.backward import Backward
 from ddpdoctor.evidence.events.given import Given
@@ -50,10 +51,10 @@ def detect(case: Case) -> Iterator[Finding]:
         return
     when = min(_end(rank) for rank in struck)
     call = _in_question(case, when)
-    if call is None:
+    witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups and call]
+    if call is None or all(each.call and each.call.place == call.place for each in witnesses):
         yield from _crossed_backwards(case, struck) or _crossed_passes(case, struck)
         return
-    witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups]
     made = [each for each in witnesses if each.call is not None and each.call.place == call.place]
     others = [each for each in witnesses if each not in made and each.place is not None]
     if not made or not others:
@@ -196,6 +197,8 @@ def _finding(
 ) -> Finding:
     few, many = sorted((made, others), key=len)
     sides = [*_sides(few), *_sides(many)]
+    parties = [tuple(each.rank.rank for each in side) for side in (few, many)]
+    parted = [*parting(case.evidence.ranks, parties, call.group)]
     ways = "; ".join(
         f"{named(p.ranks)} {p.doing}" + (f" at {p.place}" if p.place else "") for p in sides
     )
@@ -205,7 +208,7 @@ def _finding(
         severity="error",
         certainty="evidence",
         ranks=tuple(each.rank.rank for each in few) if len(few) < len(many) else (),
-        places=tuple(sides),
+        places=(*parted, *sides),
         cause=f"different collectives of the ranks met under number {call.seq} of their group: "
         f"{ways}. {named(rank.rank for rank in struck)} got what was not meant for it.",
         cure=Cure(text="Call the same collectives in the same order on every rank."),

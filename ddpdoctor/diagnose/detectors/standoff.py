@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, sides
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.histories import extra_call, last_together
+from ddpdoctor.diagnose.histories import last_together, parting
 from ddpdoctor.diagnose.waiting import Deadlock, culprits
 from ddpdoctor.evidence import Place, RankEvidence, named
 
@@ -52,7 +52,7 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
         certainty="proven",
         ranks=blamed,
         places=(
-            *_parting(case, parties, deadlock.blocked[0].collective.group),
+            *parting(case.evidence.ranks, parties, deadlock.blocked[0].collective.group),
             *map(_departed, gone[:_SHOWN]),
             *stands,
             *_together(case, deadlock),
@@ -74,19 +74,6 @@ def _name(deadlock: Deadlock) -> tuple[str, str, str]:
     if deadlock.gone:
         return "DDP410", "early-exit", "Let all ranks leave together, after their last collective."
     return "DDP400", "deadlock", "Every rank must call the same collectives in the same order."
-
-
-def _parting(case: Case, parties: list[tuple[int, ...]], group: str) -> Iterator[RankPlace]:
-    """Where the parties first went different ways, if that was before where they are now."""
-    most = max(parties, key=len, default=())
-    for others in parties:
-        for party, rest in ((others, most), (most, others)):
-            ranks = case.evidence.ranks
-            call = extra_call(ranks[party[0]], ranks[rest[0]], group) if party != rest else None
-            if call is not None:
-                doing = f"{call.op} #{call.seq}, which {named(rest)} never called"
-                yield RankPlace(ranks=party, place=call.place, doing=doing, stack=call.way)
-                return
 
 
 def _together(case: Case, deadlock: Deadlock) -> Iterator[RankPlace]:
@@ -144,7 +131,7 @@ def _deserted(case: Case) -> Finding:
         certainty="proven",
         ranks=min(parties, key=len),
         places=(
-            *_parting(case, parties, _WORLD),
+            *parting(case.evidence.ranks, parties, _WORLD),
             *map(_departed, left),
             *map(_suffered, suffering),
         ),
