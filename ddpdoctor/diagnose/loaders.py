@@ -95,6 +95,19 @@ def dealers(kin: Kin, *, by_rank: bool = True) -> Iterator[RankPlace]:
             yield RankPlace(ranks=ranks, place=place, doing=f"goes by its own {name}")
 
 
+def are_dealt_out(kin: Kin) -> bool:
+    """Whether what torch or another library has for it deals indices out among just these ranks.
+
+    Such a sampler holds how many ranks there are, and which one this is.
+    """
+    if all(each.sampler is not None for each in kin.values()):
+        return all(each.sampler and each.sampler.num_replicas == len(kin) for each in kin.values())
+    held = [kin[rank].shared_by for rank in sorted(kin)]
+    names = set.intersection(*map(set, held))
+    numbers = [[each[name] for each in held] for name in names]
+    return [*sorted(kin)] in numbers and [len(kin)] * len(kin) in numbers
+
+
 def makers(kin: Kin) -> Iterator[RankPlace]:
     """The user's constructor of its dataset; of a stream, what gives its samples."""
     ranks = tuple(sorted(kin))

@@ -233,6 +233,8 @@ class Loader:
     """The constructor of its dataset; of a stream, what gives its samples."""
     deals: dict[str, tuple[int, Place]] = field(default_factory=dict)
     """Attributes that the user's own sampler goes by: the number, and the line that reads it."""
+    shared_by: dict[str, int] = field(default_factory=dict)
+    """Numbers that the sampler of a library other than torch holds."""
     epochs: dict[int, Epoch] = field(default_factory=dict)
     """By number, from 1. Of many short ones only some are written down."""
 

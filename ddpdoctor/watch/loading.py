@@ -172,7 +172,9 @@ class Loading:
         """Note where in the batch the indices come that are followed, the same on every rank."""
         if current.every == 0:
             dataset: Any = getattr(iterator, "_dataset", None)
-            dealt = _distributed_of(iterator) and hasattr(dataset, "__getitem__")
+            sampler = getattr(iterator, "_index_sampler", None)
+            dealt = _distributed_below(sampler) is not None or bool(_sharer(sampler))
+            dealt = dealt and hasattr(dataset, "__getitem__")
             current.every = max(1, len(dataset) // _FOLLOWED) if dealt else -1
         every = current.every
         if every > 0 and len(current.meant) < _FOLLOWED:
@@ -289,6 +291,7 @@ class Loading:
             members_place=self._split(layers),
             sampler=harmless(self._sampler)(sampler) if sampler is not None else None,
             deals=harmless(_deals)(loader) or {},
+            shared_by=harmless(_sharer)(loader.batch_sampler) or {},
         )
         return True
 
@@ -340,10 +343,15 @@ def _distributed_below(found: Any) -> Any:
     return None
 
 
-def _distributed_of(iterator: Any) -> Any:
-    """That of an iterator."""
-    found = getattr(iterator, "_index_sampler", None)
-    return _distributed_below(found)
+def _sharer(found: Any) -> dict[str, int]:
+    """Whole numbers that a library's sampler, which is not torch's, holds; batch samplers first."""
+    for _ in range(4):
+        kind = type(found)
+        code = getattr(getattr(kind, "__iter__", None), "__code__", None)
+        if code is not None and not is_users(code) and not kind.__module__.startswith("torch."):
+            return {k: v for k, v in getattr(found, "__dict__", {}).items() if type(v) is int}
+        found = getattr(found, "batch_sampler", None) or getattr(found, "sampler", None)
+    return {}
 
 
 def _deals(loader: Any) -> dict[str, list[Any]]:

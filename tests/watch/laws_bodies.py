@@ -725,6 +725,50 @@ def dealt_as_oneself() -> None:
     dealt_as(int(os.environ["RANK"]))
 
 
+class Sentences(Dataset[Tensor]):
+    """Rows that each process has put in some order, or has taken its own part of."""
+
+    def __init__(self, order: list[int]) -> None:  # the sentences
+        self.rows = [torch.arange(3.0) + number for number in order]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> Tensor:
+        return self.rows[row]
+
+
+def shared_by_accelerate(order: Callable[[int], list[int]]) -> None:
+    from accelerate.data_loader import BatchSamplerShard
+
+    rank = join()
+    rows = Sentences(order(rank))
+    inner = BatchSampler(range(len(rows)), 3, drop_last=False)
+    batches = BatchSamplerShard(inner, 2, rank)
+    loader: DataLoader[Tensor] = DataLoader(rows, batch_sampler=batches)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    for _ in range(2):
+        for batch in loader:
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def shared_in_own_order() -> None:
+    shared_by_accelerate(lambda rank: sorted(range(24), key=lambda n: (n * (5 + 2 * rank)) % 24))
+
+
+def shared_twice() -> None:
+    shared_by_accelerate(lambda rank: [*range(rank, 48, 2)])
+
+
+def shared_once() -> None:
+    shared_by_accelerate(lambda rank: [*range(24)])
+
+
 class Turned(Dataset[Tensor]):
     """Rows whose columns are exchanged each time that they are read."""
 

@@ -29,11 +29,9 @@ _CURE += "decide and broadcast it."
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the first loader whose indices mean different things."""
     for kin in loaders.kin(case.evidence):
-        dealt = [
-            each.sampler is not None and each.sampler.num_replicas == len(kin)
-            for each in kin.values()
-        ]
-        if len(kin) < 2 or not all(dealt) or any(each.iterable for each in kin.values()):
+        if len(kin) < 2 or any(each.iterable for each in kin.values()):
+            continue
+        if not loaders.are_dealt_out(kin):
             continue
         lengths = {rank: loader.length for rank, loader in kin.items()}
         if len(set(lengths.values())) > 1:
