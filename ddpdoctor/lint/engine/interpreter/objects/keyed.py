@@ -172,6 +172,21 @@ def is_number(vm: Machine, value: Value) -> bool:
     return what.op == "range"
 
 
+def _is_one_of(vm: Machine, key: Value, keys: What) -> bool:
+    """Whether a key is there already, as those are that a loop over the keys gives."""
+    if isinstance(keys, Tuple):
+        there = {each.what for each in keys.items}
+        if all(each.what in there for each in vm.store.options(key)):
+            return True
+    what = key.what
+    while isinstance(what, Term) and what.op in _TAKEN:
+        what = what.args[0]
+        if what == keys:
+            return True
+    return False
+
+
+_TAKEN = ("element", "item", "result", "list")
 _MOST_NAMED = 64
 """As many as a function may well be given by their names."""
 
@@ -187,15 +202,13 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
         old = vm.store.get((owner.what, "*"))
         values = [value] if old is None or old == ABSENT else [old, value]
         vm.store.put((owner.what, "*"), containers.one_of(vm, values))
+    if _is_one_of(vm, key, known.what):
+        return
     agree, why = mix(known.agree, key.agree), known.why or key.why
-    if isinstance(known.what, Tuple) and isinstance(key.what, Const):
-        if key.what in [each.what for each in known.what.items]:
-            return
-        if len(known.what.items) < _MOST_NAMED:
-            items = (*known.what.items, key)
-            vm.store.put((owner.what, "keys"), Value(Tuple(items), agree, why))
-            return
     items = known.what.items if isinstance(known.what, Tuple) else ()
+    if isinstance(known.what, Tuple) and isinstance(key.what, Const) and len(items) < _MOST_NAMED:
+        vm.store.put((owner.what, "keys"), Value(Tuple((*items, key)), agree, why))
+        return
     others = [known.what.element] if isinstance(known.what, Many) else list(items)
     many = Many(containers.one_of(vm, [*others, key]), grown(known.what))
     vm.store.put((owner.what, "keys"), Value(many, agree, why))
