@@ -316,7 +316,7 @@ class Store:
         if isinstance(found, Term):
             is_known = all(self._is_counted(each.what) for each in present)
             (self.never_none.add if is_known else self.never_none.discard)(found)
-        if isinstance(found, Term) and agree.divergent and all(map(self._is_something, present)):
+        if isinstance(found, Term) and agree.divergent and all(map(self.is_something, present)):
             self.put((found, NONE_UNSEEN), Value(Const(True)))
         if agree.divergent:
             asked = blended([*map(self.as_condition, present), *conditions])
@@ -361,13 +361,13 @@ class Store:
             and all(self._is_counted(each, inside=True) for each in what.args)
         )
 
-    def _is_something(self, value: Value) -> bool:
+    def is_something(self, value: Value) -> bool:
         """Whether a value is not None as far as that is seen."""
         what = value.what
         if isinstance(what, Term) and what.op == "joined":
             return self.get((what, NONE_UNSEEN)) is not None
         if isinstance(what, Either):
-            return all(map(self._is_something, what.options))
+            return all(map(self.is_something, what.options))
         return what != NOTHING and not value.is_const(None) and not isinstance(what, Table)
 
     def _either(

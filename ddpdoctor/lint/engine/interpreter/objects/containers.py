@@ -97,12 +97,12 @@ def concatenated(vm: Machine, node: ast.AST, left: Value, right: Value) -> Value
     return new_list_of(vm, node, Value(Many(one_of(vm, items), number), agree, why))
 
 
-def one_of(vm: Machine, items: Iterable[Value]) -> Value:
-    """What may be any of these."""
+def one_of(vm: Machine, items: Iterable[Value], tag: object = None) -> Value:
+    """What may be any of these; with a tag, what it may be is remembered."""
     found: list[Value | None] = list(items)
     if not found:
         return Value(NOTHING, UNKNOWN)
-    return vm.store.joined(found, [State({})] * len(found), [], None)
+    return vm.store.joined(found, [State({})] * len(found), [], tag)
 
 
 def content(vm: Machine, value: Value) -> Value | None:

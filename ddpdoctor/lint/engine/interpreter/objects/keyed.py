@@ -201,7 +201,9 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     else:
         old = vm.store.get((owner.what, "*"))
         values = [value] if old is None or old == ABSENT else [old, value]
-        vm.store.put((owner.what, "*"), containers.one_of(vm, values))
+        # Which of several it is may be forgotten, not that one of them is None.
+        tag = (owner.what, *values) if all(map(vm.store.is_something, values)) else None
+        vm.store.put((owner.what, "*"), containers.one_of(vm, values, tag))
     if _is_one_of(vm, key, known.what):
         return
     agree, why = mix(known.agree, key.agree), known.why or key.why

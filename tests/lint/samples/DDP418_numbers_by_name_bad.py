@@ -1,0 +1,64 @@
+"""Meters by name, as image tokenizers are evaluated, whose names begin as the caller says."""
+
+from collections import defaultdict
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, DistributedSampler
+from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
+
+
+class Meter:
+    def __init__(self):
+        self.total, self.count = 0.0, 0
+
+    def add(self, value):
+        self.total += value
+        self.count += 1
+
+    def share(self):
+        both = torch.tensor([self.count, self.total], device="cuda")
+        dist.barrier()
+        dist.all_reduce(both)
+        self.count, self.total = both.tolist()
+
+
+class Meters:
+    def __init__(self):
+        self.meters = defaultdict(Meter)
+
+    def update(self, **numbers):
+        for name, number in numbers.items():
+            if number is None:
+                continue
+            self.meters[name].add(number)
+
+    def share(self):
+        for meter in self.meters.values():
+            meter.share()
+
+
+def evaluate(net, loader, prefix):
+    squared, absolute = MeanSquaredError().cuda(), MeanAbsoluteError().cuda()
+    meters = Meters()
+    for image, wanted in loader:
+        with torch.no_grad():
+            found = net(image)
+        squared.update(found, wanted)
+        absolute.update(found, wanted)
+    results = {}
+    results[prefix + "squared"] = squared.compute().item()
+    results[prefix + "absolute"] = absolute.compute().item()
+    far = (found - wanted).abs().max().item()
+    if far > 1:  # <-- DDP418
+        results[prefix + "farthest"] = far
+    meters.update(**results)
+    meters.share()
+    return meters
+
+
+def main(net, data, prefix):
+    dist.init_process_group("nccl")
+    loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, shuffle=False))
+    print(evaluate(DDP(net.cuda()), loader, prefix))
