@@ -211,6 +211,20 @@ def test_the_rank_that_skipped_a_step_is_the_culprit() -> None:
     assert "rank 0 4, rank 1 5, rank 2 4" in finding.cause
 
 
+@pytest.mark.parametrize(("passes", "steps", "told"), [("nans", 7, True), ("ns", 7, False)])
+def test_a_rank_that_left_passes_and_has_made_fewer_steps_has_skipped_them(
+    passes: str, steps: int, told: bool
+) -> None:
+    found = ranks({"ns": 8}, apart_from=4)
+    windows = {"ns": steps - 1, passes: 1} if told else {"ns": steps}
+    found[1].training[0, 0] = replace(found[1].training[0, 0], windows=windows, steps=steps)
+    finding = only(found)
+    assert finding.code == ("DDP307" if told else "DDP300")
+    if told:
+        assert (finding.ranks, finding.certainty, lines(finding)[0]) == ((1,), "evidence", 40)
+        assert "rank 0 0 and 8; rank 1 1 and 7" in finding.cause
+
+
 def test_learning_rates_that_part_are_laid_to_the_metric_of_a_plateau() -> None:
     def parted() -> list[RankEvidence]:
         found = ranks()

@@ -109,6 +109,7 @@ def _reason(found: Divergence) -> _Reason:
     """The first that fits; what is known for certain comes before what is concluded."""
     ways = (
         _skip,
+        _passed_over,
         _rates,
         _restored,
         _converted,
@@ -294,6 +295,31 @@ def _skip(found: Divergence) -> _Reason | None:
         "Decide with an all_reduce whether to skip, so that all ranks skip together.",
         ("step",),
         skipped,
+    )
+
+
+def _passed_over(found: Divergence) -> _Reason | None:
+    """Some ranks left passes without a backward pass, and have made fewer steps in the end."""
+    steps = {replica.rank.rank: replica.training.steps for replica in found.replicas}
+    lone = {
+        replica.rank.rank: sum(of.count("a") * n for of, n in replica.training.windows.items())
+        for replica in found.replicas
+    }
+    skipped = tuple(rank for rank, count in lone.items() if count > min(lone.values()))
+    if found.what != "gradients" or not skipped:
+        return None
+    if max(steps[rank] for rank in skipped) >= min(steps[r] for r in steps if r not in skipped):
+        return None
+    told = "; ".join(f"rank {rank} {lone[rank]} and {steps[rank]}" for rank in sorted(steps))
+    return _Reason(
+        "DDP307",
+        "rank-local-skip",
+        "some ranks make forward passes and leave out the backward pass and the step that others "
+        f"make of theirs (passes left so, and steps: {told}).",
+        "Decide with an all_reduce whether to skip, so that all ranks skip together.",
+        ("step", "forward"),
+        skipped,
+        certainty="evidence",
     )
 
 
