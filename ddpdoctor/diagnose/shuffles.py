@@ -39,6 +39,18 @@ def seeded_apart(ranks: list[RankEvidence]) -> list[RankPlace]:
     ]
 
 
+def seeded_alike(ranks: list[RankEvidence]) -> list[RankPlace]:
+    """Where all ranks were seeded last, if that was at one line and by one number."""
+    last = [rank.seeds[-1] for rank in ranks if rank.seeds]
+    if len(last) < len(ranks) or len({(seed.value, seed.place) for seed in last}) > 1:
+        return []
+    numbers, seed = tuple(rank.rank for rank in ranks), last[0]
+    return [
+        RankPlace(ranks=numbers, place=seed.place, doing=f"seed {seed.value} on every rank"),
+        *callers(numbers, seed.way, seed.place)[:1],
+    ]
+
+
 def common(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
     """The line that made the first random order which is the same on all, and who called it."""
     for of in _made(ranks):

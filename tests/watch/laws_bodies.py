@@ -2632,6 +2632,74 @@ def restored_by_hand(*, sent: bool, by_all: bool = False) -> None:
     leave()
 
 
+def drawn_by_hand(*, own: bool) -> None:
+    """Average gradients, and then the losses, of samples that each rank draws."""
+    rank = join()
+    torch.manual_seed(7 + rank * own)  # the seed of all
+    model = nn.Linear(40, 30)
+    for parameter in model.parameters():
+        dist.broadcast(parameter.data, 0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(9):
+        optimizer.zero_grad()
+        loss = model(torch.randn(6, 40)).square().mean()
+        loss.backward()
+        average(model)
+        optimizer.step()
+        told = loss.detach().clone()
+        dist.all_reduce(told)
+        assert told.item() / 2 > 0
+    leave()
+
+
+def drawn_alike() -> None:
+    drawn_by_hand(own=False)
+
+
+def drawn_by_each() -> None:
+    drawn_by_hand(own=True)
+
+
+class Parts(Sampler[int]):
+    """What several samplers deal out, one after the other."""
+
+    def __init__(self, rows: Dataset[Any], rank: int) -> None:
+        self.parts = [
+            DistributedSampler(rows, num_replicas=2, rank=rank, seed=n)  # the sampler inside
+            for n in range(3)
+        ]
+
+    def __iter__(self) -> Iterator[int]:
+        for part in self.parts:
+            yield from part
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def dealt_inside(*, own: bool) -> None:
+    rank = join()
+    torch.manual_seed(0)
+    rows: Dataset[Any] = TensorDataset(torch.randn(24, 3))
+    loader = DataLoader(rows, batch_size=3, sampler=Parts(rows, rank * own))
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for (batch,) in loader:
+        optimizer.zero_grad()
+        model(batch).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def dealt_inside_alike() -> None:
+    dealt_inside(own=False)
+
+
+def dealt_inside_by_each() -> None:
+    dealt_inside(own=True)
+
+
 def restored_on_one() -> None:
     restored_by_hand(sent=False)
 

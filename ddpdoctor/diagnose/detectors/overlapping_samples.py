@@ -148,12 +148,24 @@ def _same_work(ranks: list[RankEvidence], passes: list[Given], how: str) -> Find
         ranks=numbers,
         places=(
             *common(ranks),
+            *dict.fromkeys(_built_alike(ranks)),
             RankPlace(ranks=numbers, place=passes[0].place, doing="gives them"),
         ),
         cause=f"{named(numbers)} train on the same samples in each of {len(passes)} passes, and "
         f"{how}: {len(ranks)} times the work of one rank.",
         cure=Cure(text=_DEALT),
     )
+
+
+def _built_alike(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
+    """Samplers of torch's that were told one rank on all, whatever they are kept in."""
+    numbers = tuple(rank.rank for rank in ranks)
+    for built in zip(*(rank.samplers for rank in ranks), strict=False):
+        first = built[0]
+        alike = {(each.place, each.rank, each.num_replicas) for each in built}
+        if alike == {(first.place, first.rank, len(ranks))}:
+            doing = f"built the sampler as rank {first.rank}"
+            yield RankPlace(ranks=numbers, place=first.place, doing=doing)
 
 
 def _passes(rank: RankEvidence, wrapper: int) -> list[Given]:

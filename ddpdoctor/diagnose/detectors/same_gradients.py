@@ -18,7 +18,7 @@ from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.by_hand import Look, trained_by_hand
 from ddpdoctor.diagnose.detectors.stepped_alone import line_of_gradients
-from ddpdoctor.diagnose.shuffles import common
+from ddpdoctor.diagnose.shuffles import common, seeded_alike
 from ddpdoctor.evidence import Place, RankEvidence, named
 
 _ENOUGH = 3
@@ -47,6 +47,7 @@ def detect(case: Case) -> Iterator[Finding]:
                 *common(ranks),
                 RankPlace(ranks=numbers, place=line, doing="reduces gradients that are alike"),
                 RankPlace(ranks=numbers, place=looks[0][0].place, doing="optimizer.step()"),
+                *seeded_alike(ranks),
             ),
             cause=f"{named(numbers)} have the same gradients before they reduce them, to the bit "
             f"in all that was seen of {len(looks)} steps: all train on the same samples, and do "
