@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ddpdoctor.annotate.rounds import left_by_others
-from ddpdoctor.annotate.source import Sources
+from ddpdoctor.annotate.source import Sources, is_foreign
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Place, named
@@ -38,6 +38,8 @@ _UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _HEARD = ("collective", "forward", "backward", "group", "wrap", "send", "recv")
 _ANSWERS = {"send": "recv", "recv": "send"}
 _NOT_WAITING = ("ended", "together")
+_ENDS = frozenset({"should_training_stop", "should_stop"})
+"""What transformers' and Lightning's trainers read to end their loops."""
 _CALLERS = 3
 _DECISIONS = 3
 
@@ -124,7 +126,8 @@ def _standoff(finding: Finding, sources: Sources) -> Finding:
                 for *_, each, _ in found
             )
             return _renamed(finding, name, reason, party, sources, alone=not more)
-    return _left_by_some(finding, sources) or _with_ways(finding, sources)
+    left = _left_by_some(finding, sources) or _ended_for_a_library(finding, sources)
+    return left or _with_ways(finding, sources)
 
 
 def _first(reasons: Sequence[Reason]) -> Iterator[Reason]:
@@ -236,6 +239,50 @@ def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
             }
         )
     return None
+
+
+def _ended_for_a_library(finding: Finding, sources: Sources) -> Finding | None:
+    """A rank has left a loop that a library runs, and the source tells that loop to end: DDP405."""
+    frames = [frame.file for each in finding.places for frame in each.stack]
+    if finding.title != "early-exit" or not any(
+        is_foreign(f) and "/torch/" not in f for f in frames
+    ):
+        return None
+    gone = tuple(rank for each in finding.places if each.phase == "ended" for rank in each.ranks)
+    own = dict.fromkeys(each.place.file for each in finding.places if each.place is not None)
+    found = [(file, *each) for file in own if not is_foreign(file) for each in _ends(file)]
+    if not gone or not found:
+        return None
+    file, node, test = found[0]
+    at = sources.place(file, node.lineno)
+    under = f" under `{text(test)}`" if test is not None else ""
+    name = _stop(
+        f"{named(gone)} left a loop that a library runs, which `{ast.unparse(node)}` "
+        f"({PurePath(file).name}:{node.lineno}) ends{under}, and the others went on in it"
+    )
+    told = _with_ways(finding, sources)
+    return told.model_copy(
+        update={
+            "code": name.code,
+            "title": name.title,
+            "certainty": "evidence",
+            "cause": name.cause,
+            "cure": Cure(text=name.cure),
+            "places": (RankPlace(ranks=gone, place=at, doing=name.doing), *told.places),
+        }
+    )
+
+
+def _ends(file: str) -> Iterator[tuple[ast.Assign, ast.expr | None]]:
+    """Where a file tells a library's loop to end, and the condition that it stands under."""
+    source = read(file)
+    for node in ast.walk(source.tree) if source is not None else ():
+        if not isinstance(node, ast.Assign) or source is None:
+            continue
+        sets = any(isinstance(to, ast.Attribute) and to.attr in _ENDS for to in node.targets)
+        if sets and not (isinstance(node.value, ast.Constant) and not node.value.value):
+            tests = (each.test for each in source.around(node) if isinstance(each, ast.If))
+            yield node, next(tests, None)
 
 
 def _with_ways(finding: Finding, sources: Sources) -> Finding:

@@ -1171,3 +1171,48 @@ def test_a_loop_that_trains_unequally_often_is_one_of_uneven_batches(
     assert (refined.code, refined.certainty) == ("DDP207", "evidence")
     assert script.place("the rounds", "main") in [each.place for each in refined.places]
     assert "meanwhile" not in refined.cause
+
+
+ENDING = (
+    PREAMBLE
+    + """
+class Patience:
+    def on_log(self, args, state, control, **kwargs):
+        if self.bad > 3:
+            control.should_training_stop = SAID  # the end
+class Ours(Trainer):
+    def compute_loss(self, model, inputs):
+        return model(inputs)  # the loss
+def main():
+    trainer.train()  # the training
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "within", "told"),
+    [
+        ("True", "/site-packages/transformers/trainer.py", True),
+        ("False", "/site-packages/transformers/trainer.py", False),
+        ("True", "/site-packages/torch/nn/modules/module.py", False),
+    ],
+)
+def test_what_tells_a_librarys_loop_to_end_is_named_where_a_rank_has_left_it(
+    tmp_path: Path, said: str, within: str, told: bool
+) -> None:
+    script = Script(tmp_path, ENDING.replace("SAID", said))
+    inside = script.at(0, "raised RuntimeError: closed", "the training", "the loss")
+    frames = (inside.stack[0], Place(within, 1700, "train"), inside.stack[1])
+    refined = only(
+        finding(
+            script.at(1, "has ended; last seen here", "the training", phase="ended"),
+            inside.model_copy(update={"stack": frames}),
+            title="early-exit",
+            ranks=(1,),
+        )
+    )
+    assert (refined.code == "DDP405") == told
+    if told:
+        assert refined.certainty == "evidence"
+        assert refined.places[0].place == script.place("the end", "Patience.on_log")
+        assert "under `self.bad > 3`" in refined.cause
