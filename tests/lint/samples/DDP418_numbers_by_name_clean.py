@@ -6,6 +6,7 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 from torch.utils.data import DataLoader, DistributedSampler
+from torchmetrics.image.inception import InceptionScore
 from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
 
 
@@ -39,23 +40,30 @@ class Meters:
             meter.share()
 
 
-def evaluate(net, loader, prefix):
+def evaluate(net, loader, prefix, judges=False):
     squared, absolute = MeanSquaredError().cuda(), MeanAbsoluteError().cuda()
+    judge = InceptionScore().cuda() if judges else None
     meters = Meters()
     for image, wanted in loader:
         with torch.no_grad():
             found = net(image)
         squared.update(found, wanted)
         absolute.update(found, wanted)
+        if judge is not None:
+            judge.update(found)
     results = {}
     results[prefix + "squared"] = squared.compute().item()
     results[prefix + "absolute"] = absolute.compute().item()
+    if judge is not None:
+        judged, spread = judge.compute()
+        results[prefix + "judged"] = judged.item()
+        results[prefix + "spread"] = spread.item()
     meters.update(**results)
     meters.share()
     return meters
 
 
-def main(net, data, prefix):
+def main(net, data, prefix, judges):
     dist.init_process_group("nccl")
     loader = DataLoader(data, batch_size=8, sampler=DistributedSampler(data, shuffle=False))
-    print(evaluate(DDP(net.cuda()), loader, prefix))
+    print(evaluate(DDP(net.cuda()), loader, prefix, judges))

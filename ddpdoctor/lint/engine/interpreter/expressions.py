@@ -235,7 +235,10 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
             return found if isinstance(op, ast.In) else folding.negated(found)
     if right.is_const(None) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         left = memory.before_changes(vm, left)
-        if left.what in vm.store.never_none:
+        options = vm.store.options(left)
+        are_numbers = (isinstance(x.what, Term) and x.what.op == "call" for x in options)
+        are_there = all(are_numbers) and all(map(folding.is_something, options))
+        if are_there or left.what in vm.store.never_none:
             return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
         is_told = isinstance(left.what, Either) and bool(left.what.masks)
         is_made = isinstance(left.what, Term) and left.what.op == "result"

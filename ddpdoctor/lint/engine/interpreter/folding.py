@@ -469,7 +469,7 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
         table = left.what.table(lambda each: each.is_const(None) == wanted)
         if table is not None:
             return Value(table, agree, why)
-    if equality and right.is_const(None) and _is_something(left):
+    if equality and right.is_const(None) and is_something(left):
         return Value(Const(isinstance(op, ast.IsNot | ast.NotEq)))
     identity = isinstance(op, ast.Is | ast.IsNot) and isinstance(right.what, Const)
     if identity and not right.is_const(None):
@@ -550,7 +550,7 @@ def _is_term(value: Value) -> bool:
     return isinstance(value.what, Term)
 
 
-def _is_something(value: Value) -> bool:
+def is_something(value: Value) -> bool:
     """Whether a value cannot be None."""
     what = value.what
     if isinstance(what, Term) and what.op == "call":
