@@ -28,9 +28,10 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.objects import hierarchy, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Value, What
+from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Value, What
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.order import is_after
+from ddpdoctor.lint.engine.queries.sharding import numbers
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -64,6 +65,8 @@ def check(run: Run) -> Iterator[Hit]:
                 continue  # it is built only now
             if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
                 continue
+            if "value" in event.values and _is_only_asked(run, event.values["value"]):
+                continue
             theirs = _reach(run, changed)
             below = [(each, w) for each, w in froze if _is_below(run, each, module, inside)]
             frozen = [w for each, w in below if not theirs.isdisjoint(_reach(run, each))]
@@ -78,6 +81,23 @@ def check(run: Run) -> Iterator[Hit]:
                 help="change the model first, then wrap it (or wrap it again)",
                 path=path,
             )
+
+
+def _is_only_asked(run: Run, added: Value) -> bool:
+    """Whether a part is run, and neither the wrapper runs it nor is anything trained by it."""
+    if not isinstance(added.what, Ref):
+        return False
+    those = {added.what.number, *parts(run, added.what)}
+    trained = (event.values["loss"].what for event, _ in events(run.root, "backward"))
+    if any(isinstance(each, Tensor) and those & each.of for each in trained):
+        return False
+    through = {id(event.node) for event, _ in events(run.root, "forward")}
+    runs = [
+        any(isinstance(step.node, Called) and id(step.node.node) in through for step in way)
+        for event, way in events(run.root, "forward", "bare_forward")
+        if those & numbers(event.values["model"])
+    ]
+    return bool(runs) and not any(runs)
 
 
 def _asked_by(run: Run, event: Event, way: Way, inside: set[int]) -> tuple[ast.AST, str] | None:
