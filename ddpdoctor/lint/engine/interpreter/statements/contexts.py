@@ -43,8 +43,10 @@ def _enter(vm: Machine, node: ast.With | ast.AsyncWith, items: list[ast.withitem
     item = items[0]
     manager = evaluate(vm, item.context_expr)
     type = vm.type_of(manager)
-    if type == "manager":
-        return _through_generator(vm, node, items, manager)
+    # Where it may be another one, or none: what this one does is done by somebody.
+    generators = (each for each in vm.store.options(manager) if vm.type_of(each) == "manager")
+    if (generator := next(generators, None)) is not None:
+        return _through_generator(vm, node, items, generator)
     if names := _scopes(vm, manager):
         return _in_scope(vm, node, items, manager, names)
     made = vm.object(manager)
