@@ -41,7 +41,7 @@ class _Pass:
     __slots__ = (
         *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
-        *("chosen", "every", "meant", "mixed"),
+        *("chosen", "every", "meant", "mixed", "noted"),
     )
 
     def __init__(self, steps: int) -> None:
@@ -62,6 +62,17 @@ class _Pass:
         """Of the batches that are on their way: which place holds which index, of how many."""
         self.meant: dict[int, list[str]] = {}
         self.steps_before = self.steps_noted = steps
+        self.noted = -1
+        """At so many batches another pass began, after `steps_noted` steps: later ones are its."""
+
+    def leave(self, steps: int) -> None:
+        """Another pass begins: if this one gives no more, what is stepped now is not for it."""
+        if not self.ended and self.noted != self.batches:
+            self.noted, self.steps_noted = self.batches, steps
+
+    def steps(self, now: int) -> int:
+        """Steps from its beginning to its last batch, and what was made of that."""
+        return (self.steps_noted if self.noted == self.batches else now) - self.steps_before
 
 
 class _Known:
@@ -133,6 +144,9 @@ class Loading:
             self._numbered += known.number >= 0
         if known.number < 0:
             return
+        for other in self._loaders.values():
+            if other.last is not None:
+                other.last.leave(self.log.steps)
         if known.last is not None and not known.last.ended:
             self._write(known.last)
         known.epochs += 1
@@ -249,7 +263,7 @@ class Loading:
             loader=current.loader,
             number=current.number,
             batches=current.batches,
-            steps=self.log.steps - current.steps_before,
+            steps=current.steps(self.log.steps),
             graded=current.graded,
             order=current.order if current.digesting else None,
             **content,

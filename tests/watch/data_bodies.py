@@ -99,6 +99,29 @@ def train_and_evaluate() -> None:
     dist.destroy_process_group()
 
 
+def try_before_training() -> None:
+    """Two passes over one set: one is left before anything is trained, by the other one is."""
+    dist.init_process_group("gloo")
+    rows = TensorDataset(torch.arange(24.0).view(12, 2))
+    tried, trained = DataLoader(rows, batch_size=3), DataLoader(rows, batch_size=3)
+    net = DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for (x,) in itertools.islice(tried, 2):
+        net.module(x)
+    for number, (x,) in enumerate(trained):
+        net(x).sum().backward()
+        optimizer.step()
+        if number == 1:
+            for (y,) in tried:
+                net.module(y)
+        if number == 2:
+            break
+    for (x,) in tried:
+        net.module(x)
+    del net, optimizer
+    dist.destroy_process_group()
+
+
 def iterate_in_many_ways() -> None:
     """A pass that is left, one by persistent workers, a stream, lists of files, awkward sets."""
     rank = int(os.environ["RANK"])

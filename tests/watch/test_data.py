@@ -65,6 +65,16 @@ def test_passes_are_told_apart_by_what_they_feed(server: ForkServer, tmp_path: P
         assert evaluation.identity == training.identity != ""
 
 
+def test_a_pass_that_was_left_has_no_part_in_steps_that_are_made_by_another(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    for rank in watched(server, tmp_path, "try_before_training"):
+        tried, trained = rank.loaders
+        assert [(e.batches, e.steps) for e in tried.epochs.values()] == [(2, 0), (4, 0), (4, 0)]
+        assert trained.epochs[1].batches == 3
+        assert (tried.trains, trained.trains) == (False, True)
+
+
 def test_what_a_sampler_of_the_users_own_shuffles_from_is_known_of_each_pass(
     server: ForkServer, tmp_path: Path
 ) -> None:
