@@ -51,6 +51,12 @@ def named(patient: Patient) -> set[tuple[str, int]]:
     return {(each.code, each.line) for each in lint_files([str(patient.script)]).diagnostics}
 
 
+def accused(patient: Patient) -> set[tuple[str, int]]:
+    """The same, without what is told as information."""
+    found = lint_files([str(patient.script)]).diagnostics
+    return {(each.code, each.line) for each in found if not each.harmless}
+
+
 def is_found(patient: Patient) -> bool:
     return bool(named(patient) & patient.marks)
 
@@ -68,7 +74,7 @@ def test_a_bug_that_is_said_to_be_invisible_is_not_found(name: str) -> None:
 
 @pytest.mark.parametrize("patient", WELL, ids=lambda patient: patient.name)
 def test_a_correct_script_is_not_accused(patient: Patient) -> None:
-    assert not named(patient)
+    assert not accused(patient)
 
 
 @pytest.fixture(scope="module")

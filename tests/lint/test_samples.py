@@ -14,13 +14,18 @@ SAMPLES = Path(__file__).parent / "samples"
 FILES = sorted(path.name for path in SAMPLES.glob("*.py"))
 
 
-def expected(path: Path) -> set[tuple[int, str]]:
+def expected(path: Path, mark: str = "# <-- ") -> set[tuple[int, str]]:
     return {
         (number, code)
         for number, line in enumerate(path.read_text().splitlines(), 1)
-        if "# <-- " in line
-        for code in re.findall(r"DDP\d{3}", line.split("# <-- ")[1])
+        if mark in line
+        for code in re.findall(r"DDP\d{3}", line.split(mark)[1])
     }
+
+
+def informed(path: Path) -> set[tuple[int, str]]:
+    """What is told as information, and is no accusation: a clean twin may have it."""
+    return expected(path, "# <- ")
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -28,7 +33,9 @@ def test_a_sample_yields_the_marked_lines_and_no_others(name: str) -> None:
     # In memory and elsewhere: the other samples must not count as its project.
     path = f"/nowhere/{name}"
     result = lint([path], given={path: (SAMPLES / name).read_bytes()})
-    assert {(each.line, each.code) for each in result.diagnostics} == expected(SAMPLES / name)
+    told, harmless = expected(SAMPLES / name), informed(SAMPLES / name)
+    assert {(each.line, each.code) for each in result.diagnostics} == told | harmless
+    assert harmless <= {(each.line, each.code) for each in result.diagnostics if each.harmless}
     assert not result.troubles
 
 

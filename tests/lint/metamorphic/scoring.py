@@ -14,8 +14,8 @@ from tests.lint.metamorphic.program import Line, Program, Text, text
 from tests.lint.metamorphic.subjects import Subject
 from tests.lint.metamorphic.transformations import Transform
 
-Told = frozenset[tuple[str, Line]]
-"""Code and line of each finding."""
+Told = dict[tuple[str, Line], bool]
+"""Code and line of each finding, and whether it is told as information: that accuses nobody."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ def found(files: dict[str, str]) -> Told:
             Path(folder, name).write_text(source, encoding="utf-8")
         result = lint(list(collect([folder])))
         assert not result.troubles, result.troubles
-        return frozenset((e.code, (Path(e.path).name, e.line)) for e in result.diagnostics)
+        return {(e.code, (Path(e.path).name, e.line)): e.harmless for e in result.diagnostics}
 
 
 def told_otherwise(program: Program, transform: Transform) -> Text | None:
@@ -80,12 +80,12 @@ def _compare(subject: Subject, new: Text, before: Told, total: Score) -> None:
     }
     now = set().union(*lines.values())
     for bug in subject.bugs:
-        if bug & before:
+        if bug & before.keys():
             total.bugs += 1
             if not bug & now:
                 total.lost.append(f"{subject.name} {_words(bug)}")
-    known = {mark for bug in subject.bugs for mark in bug} | before
-    fresh = sorted(each for each in after if not lines[each] & known)
+    known = {mark for bug in subject.bugs for mark in bug} | before.keys()
+    fresh = sorted(x for x, harmless in after.items() if not harmless and not lines[x] & known)
     if fresh and subject.is_clean:
         total.accused.append(f"{subject.name} {_words(fresh)}")
     elif fresh:

@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 def resumed(net, options):
     path = os.path.join(options.folder, "last.pt")
-    if not os.path.exists(path):
+    if not os.path.exists(path):  # <- DDP513
         return 0
     state = torch.load(path, map_location="cpu")
     net.load_state_dict(state["net"])

@@ -13,7 +13,7 @@ def main(folder):
     learner = torch.optim.SGD(net.parameters(), lr=0.1)
     state = os.path.join(folder, "state.pt")
     begin = 0
-    if os.path.exists(state):
+    if os.path.exists(state):  # <- DDP513
         kept = torch.load(state, map_location="cpu")
         net.module.load_state_dict(kept["net"])
         learner.load_state_dict(kept["learner"])

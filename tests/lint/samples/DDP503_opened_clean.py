@@ -11,7 +11,7 @@ LAST = "runs/last.pt"
 def resume(net, adam):
     try:
         with fsspec.open(LAST) as kept:
-            state = torch.load(kept, map_location="cpu")
+            state = torch.load(kept, map_location="cpu")  # <- DDP513
     except FileNotFoundError:
         return 0
     net.load_state_dict(state["net"])

@@ -19,7 +19,7 @@ class Job:
         self.file = Path(folder) / "job.pt"
         self.net = nn.Linear(2, 2)
         self.round = 0
-        if self.file.exists():
+        if self.file.exists():  # <- DDP513
             state = torch.load(Path(folder, "job.pt"), map_location="cpu")
             self.net.load_state_dict(state["net"])
             self.round = state["round"]

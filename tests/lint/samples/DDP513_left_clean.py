@@ -20,7 +20,7 @@ class Job:
             os.replace(self.path + ".new", self.path)
 
     def go_on(self):
-        if not os.path.exists(self.path):
+        if not os.path.exists(self.path):  # <- DDP513
             return
         kept = torch.load(self.path, map_location="cpu")
         self.model.module.load_state_dict(kept["model"])

@@ -34,7 +34,7 @@ def main():
     torch.manual_seed(0)
     model = DDP(nn.Linear(4, 4))
     state = State(model, torch.optim.Adam(model.parameters()))
-    if os.path.exists("state.pt"):
+    if os.path.exists("state.pt"):  # <- DDP513
         state.restore("state.pt")
         step = torch.tensor([state.step])
         dist.broadcast(step, 0)

@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
     paths,
+    texts,
 )
 from ddpdoctor.lint.engine.interpreter.store import NONE_UNSEEN, OR_NONE
 from ddpdoctor.lint.engine.interpreter.tree import Seq
@@ -31,7 +32,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     OPEN,
-    RANKS,
     SAME,
     UNKNOWN,
     Class,
@@ -133,7 +133,10 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
             return Value(Table(told_whole.what.entries), told_whole.agree, told_whole.why)
         items = right.what.items if isinstance(right.what, Tuple) else ()
         told = [text_of(vm, each, node) for each in items] or [text_of(vm, right, node)]
-        return _formatted(vm, node, [left, right if items else told[0]])
+        pieces = texts.filled_by_percent(left.constant, told)
+        agree, why = blended([left, right])
+        whole = term("text", left.what, texts.piece(right))
+        return texts.composed(pieces) if pieces else Value(whole, agree, why)
     if isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub) and "set" in (
         vm.type_of(left),
         vm.type_of(right),
@@ -145,7 +148,7 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         for each in (left, right):
             keyed.update(vm, made, each, node)
         return made
-    if isinstance(node.op, ast.Div) and paths.is_path(vm, left):
+    if isinstance(node.op, ast.Div) and (paths.is_path(vm, left) or paths.is_text(right)):
         return paths.joined_path(vm, [left, right])
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)
@@ -452,32 +455,11 @@ def _lambda(vm: Machine, node: ast.Lambda) -> Value:
 
 
 def _joined(vm: Machine, node: ast.JoinedStr) -> Value:
-    return _formatted(vm, node, [evaluate(vm, each) for each in node.values])
+    return texts.composed([evaluate(vm, each) for each in node.values])
 
 
 def _formatted_value(vm: Machine, node: ast.FormattedValue) -> Value:
     return text_of(vm, evaluate(vm, node.value), node)
-
-
-def _formatted(vm: Machine, node: ast.AST, parts: list[Value]) -> Value:
-    agree, why = blended(parts)
-    if isinstance(node, ast.JoinedStr) and all(isinstance(x.what, Const) for x in parts):
-        whole = "".join(str(each.constant) for each in parts)
-        return Value(Const(whole), agree, why)
-    if isinstance(node, ast.JoinedStr) and any(isinstance(x.what, Table) for x in parts):
-        columns = [folding.entries(each) for each in parts]
-        if all(column is not None and OPEN not in column for column in columns):
-            rows = zip(*(column for column in columns if column), strict=True)
-            whole_table = tuple("".join(map(str, row)) for row in rows)
-            if len(whole_table) == RANKS:
-                return Value(Table(whole_table), agree, why)
-    known = [each.what if isinstance(each.what, Const) else _identity(each) for each in parts]
-    return Value(term("text", *known), agree, why)
-
-
-def _identity(value: Value) -> Any:
-    what = value.what
-    return what if what.__class__ not in (Tuple, Many) else NOTHING
 
 
 def _picked(

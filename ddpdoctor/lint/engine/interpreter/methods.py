@@ -32,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
     paths,
+    texts,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
@@ -768,6 +769,10 @@ def _of_text(
         made = folding.on_each_rank(functools.partial(_of_this_text, name), (owner, *args))
         if made is not None:
             return _parts_of_text(vm, made, node) or made
+    if name == "format":
+        pieces = texts.filled_by_format(owner.constant, args, kwargs)
+        if pieces is not None:
+            return texts.composed(pieces)
     if name == "join" and args:
         found = containers.content(vm, args[0])
         if found is not None:

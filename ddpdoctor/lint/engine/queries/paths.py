@@ -54,10 +54,10 @@ def may_be(read: What, written: What) -> bool:
     """Whether a path is one of those that are written: `epoch-2.pt` of `f"epoch-{epoch}.pt"`."""
     if read == written:
         return True
-    folder, pattern = _split(spelled(written))
+    folder, pattern = folder_and_name(spelled(written))
     if read_in(read, folder):
         return True
-    within, name = _split(spelled(read))
+    within, name = folder_and_name(spelled(read))
     return within == folder and _fits(name, pattern)
 
 
@@ -67,7 +67,7 @@ def goes_through(read: What, written: What) -> bool:
     So does what their folder is seen to hold.
     """
     path = _by_rank(spelled(written))
-    if RANK in path and read_in(read, _split(path)[0]):
+    if RANK in path and read_in(read, folder_and_name(path)[0]):
         return True
     pairs = zip_longest(spelled(read), path)
     others = [(one, mine) for one, mine in pairs if one != mine]
@@ -118,7 +118,7 @@ def _pieces(what: object) -> Iterator[str | What]:
         yield what  # type: ignore[misc]
 
 
-def _split(path: Spelling) -> tuple[Spelling, Spelling]:
+def folder_and_name(path: Spelling) -> tuple[Spelling, Spelling]:
     """The folder and the name."""
     for number in range(len(path) - 1, -1, -1):
         word = path[number]

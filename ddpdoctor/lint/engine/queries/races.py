@@ -82,10 +82,10 @@ def _races(run: Run) -> Iterator[Race]:
             if _polls(run, order, save, at, load, to):
                 continue
             of_state = _is_state([*_written(save, at), load])
-            if not of_state and any(map(_does_without, reads.tried)):
+            if not of_state and any(map(does_without, reads.tried)):
                 continue
             told.add(id(load.node))
-            call = _leading_call(at, to)
+            call = leading_call(at, to)
             known = all(_is_known(each) for each in (made_by(save), _path(load)))
             yield Race(
                 call.node if call else load.node,
@@ -121,7 +121,7 @@ def gatherings(run: Run) -> Iterator[Race]:
                 continue
             if any(synchronises(each) for each in between(at, to)):
                 continue
-            if _polls(run, order, save, at, load, to) or any(map(_does_without, doers(to).tried)):
+            if _polls(run, order, save, at, load, to) or any(map(does_without, doers(to).tried)):
                 continue
             told.add(id(load.node))
             by = Related.at(save.place, "each rank writes its own")
@@ -129,7 +129,7 @@ def gatherings(run: Run) -> Iterator[Race]:
             break
 
 
-def _does_without(tried: Choice) -> bool:
+def does_without(tried: Choice) -> bool:
     """Whether who fails to read, for whatever reason, goes on in another way."""
     handlers = tried.node.handlers if isinstance(tried.node, ast.Try) else []
     ways = zip(tried.arms[1:], handlers, strict=False)
@@ -385,7 +385,7 @@ def _met(node: Node, rank: int) -> int:
     return max(met, default=0) if by_rank else min(met, default=0)
 
 
-def _leading_call(at: Way, to: Way) -> Called | None:
+def leading_call(at: Way, to: Way) -> Called | None:
     """The call that leads to the load, seen from where both are done."""
     shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
     return next((step.node for step in to[shared:] if isinstance(step.node, Called)), None)

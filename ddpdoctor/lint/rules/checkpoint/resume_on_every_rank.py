@@ -2,7 +2,9 @@
 
 ## What it does
 Finds checkpoints that one rank loads, and whose weights, optimizer or scheduler the others never
-get; and checks of a file that is each rank's own, by which some ranks resume and others do not.
+get; and checks of a file that is each rank's own, by which some ranks resume and others do not. As
+information it tells where each rank asks its own disk for what some ranks alone have written: on
+machines that share the folder that does no harm.
 
 ## Why is this bad?
 DDP hands rank 0's weights to the others when it wraps, nothing else and not again. The optimizers'
@@ -18,8 +20,9 @@ if rank == 0 and os.path.exists(path):
 
 ## Use instead
 ```python
-dist.barrier()
-if os.path.exists(path):
+found = [os.path.exists(path) if rank == 0 else None]
+dist.broadcast_object_list(found, src=0)
+if found[0]:
     state = torch.load(path, map_location="cpu")
     optimizer.load_state_dict(state["optimizer"])
 ```
@@ -55,6 +58,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Why,
     within,
 )
+from ddpdoctor.lint.engine.queries.asking import asked_by_each
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_the_starters, keeps_apart
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.order import beyond, is_after
@@ -77,6 +81,7 @@ def check(run: Run) -> Iterator[Hit]:
         return
     yield from _restored_by_some(run)
     yield from _counted_from_there(run)
+    yield from _asked_by_each(run)
     for parting in partings(run):
         if name_of(run, parting) != "DDP513":
             continue
@@ -423,6 +428,20 @@ def _belong_together(run: Run, one: Ref, other: Value | None) -> bool:
 
 def _kind(run: Run, target: Value) -> str:
     return "optimizer" if "optim" in run.vm.type_of(target).lower() else "module"
+
+
+def _asked_by_each(run: Run) -> Iterator[Hit]:
+    """Resumes that are decided by each rank's disk: of no harm where all machines share it."""
+    for each in asked_by_each(run) if run.is_entry else ():
+        yield Hit(
+            each.look.node,
+            "each rank asks its own disk what there is to resume: on a machine that does not share "
+            "the folder the ranks begin anew, while the others go on",
+            notes=(Related.at(each.save.place, "some ranks alone write it"),),
+            help="let rank 0 look, and broadcast what it has found",
+            harmless=True,
+            path=each.look.path,
+        )
 
 
 def _seen_by_some(run: Run, parting: Parting, look: Event, way: Way) -> Hit:

@@ -36,7 +36,7 @@ class Trainer:
         self.deadline = time.time() + hours * 3600
 
     def resume(self):
-        if os.path.exists(CHECKPOINT):
+        if os.path.exists(CHECKPOINT):  # <- DDP513
             state = torch.load(CHECKPOINT)  # <-- DDP510
             self.model.module.load_state_dict(state["model"])
 

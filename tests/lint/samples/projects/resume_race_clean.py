@@ -27,7 +27,7 @@ class Trainer:
         self.deadline = time.time() + hours * 3600
 
     def resume(self):
-        if os.path.exists(CHECKPOINT):
+        if os.path.exists(CHECKPOINT):  # <- DDP513
             state = torch.load(CHECKPOINT, map_location="cpu")
             self.model.module.load_state_dict(state["model"])
 

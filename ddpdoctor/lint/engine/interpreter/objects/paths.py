@@ -23,6 +23,12 @@ def is_path(vm: Machine, value: Value) -> bool:
     return isinstance(value.what, Term) and value.what.op == "path"
 
 
+def is_text(value: Value) -> bool:
+    """Whether a value surely is a text: only a path can be divided by it."""
+    what = value.what
+    return isinstance(value.constant, str) or (isinstance(what, Term) and what.op == "text")
+
+
 def joined_path(vm: Machine, parts: list[Value]) -> Value:
     """A path from its parts, the same however it is written."""
     agree, why = blended(parts)

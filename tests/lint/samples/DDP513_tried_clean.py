@@ -1,0 +1,36 @@
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+
+FILE, RESUMED = "talker.pt", "--resume" in sys.argv
+
+
+def read(model, optimizer):
+    state = torch.load(FILE, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"] + 1
+
+
+def write(model, optimizer, epoch):
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
+    torch.save(state, FILE + ".new")
+    os.replace(FILE + ".new", FILE)
+
+
+dist.init_process_group("gloo")
+model = DDP(nn.Linear(3, 3))
+optimizer = torch.optim.AdamW(model.parameters())
+begin = read(model.module, optimizer) if RESUMED else 0
+for epoch in range(begin, 3):
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(torch.ones(2, 3) * dist.get_rank()).sum().backward()
+        optimizer.step()
+    if dist.get_rank() == 0:
+        write(model.module, optimizer, epoch)
+    dist.barrier()
