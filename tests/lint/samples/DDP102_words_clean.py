@@ -3,15 +3,15 @@ from torch import distributed as job
 
 
 def first(index):
-    job.init_process_group("gloo", "tcp://localhost:29400", rank=index, world_size=2)
+    job.init_process_group("gloo", "tcp://localhost:29400", rank=index, world_size=2)  # <- DDP104
 
 
 def second(index):
-    job.init_process_group("gloo", "tcp://localhost:29401", rank=index, world_size=2)
+    job.init_process_group("gloo", "tcp://localhost:29401", rank=index, world_size=2)  # <- DDP104
 
 
 def alone():
-    job.init_process_group("gloo", "tcp://localhost:29402", rank=0, world_size=1)
+    job.init_process_group("gloo", "tcp://localhost:29402", rank=0, world_size=1)  # <- DDP104
     job.destroy_process_group()
 
 

@@ -6,7 +6,7 @@ import torch.multiprocessing as mp
 HOSTS = 3
 HOST = 0
 PER_HOST = 2
-MEETING = "tcp://10.0.0.4:29400"
+MEETING = "tcp://10.0.0.4:29400"  # <- DDP104
 
 
 def run(slot, per_host, hosts):

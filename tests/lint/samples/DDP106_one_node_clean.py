@@ -6,7 +6,7 @@ def main(number):
     """As many ranks as this machine has devices: there is one node."""
     dist.init_process_group(
         "nccl",
-        init_method="tcp://127.0.0.1:33271",
+        init_method="tcp://127.0.0.1:33271",  # <- DDP104
         world_size=torch.cuda.device_count(),
         rank=number,
     )

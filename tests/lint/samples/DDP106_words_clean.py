@@ -22,7 +22,12 @@ def start(net):
 
 def worker(index, size):
     # The ranks of mp.spawn are those of one machine.
-    job.init_process_group("nccl", "tcp://localhost:29400", rank=index, world_size=size)
+    job.init_process_group(
+        "nccl",
+        "tcp://localhost:29400",  # <- DDP104
+        rank=index,
+        world_size=size,
+    )
     torch.cuda.set_device(index)
     return Wrapped(torch.nn.Linear(2, 2).cuda(index), device_ids=[index])
 

@@ -11,7 +11,7 @@ def join(several):
     if several:
         dist.init_process_group("nccl")
     else:
-        os.environ["MASTER_PORT"] = "29400"
+        os.environ["MASTER_PORT"] = "29400"  # <- DDP104
         dist.init_process_group("nccl", rank=0, world_size=1)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 

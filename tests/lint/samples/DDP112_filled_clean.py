@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 
 def work(rank, size, options):
     os.environ["MASTER_ADDR"] = options.host
-    os.environ["MASTER_PORT"] = "6020"
+    os.environ["MASTER_PORT"] = "6020"  # <- DDP104
     torch.cuda.set_device(options.local_rank)
     dist.init_process_group("nccl", init_method="env://", rank=rank, world_size=size)
     DDP(torch.nn.Linear(2, 2).cuda(), device_ids=[options.local_rank])

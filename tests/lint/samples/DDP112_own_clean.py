@@ -27,7 +27,12 @@ def options():
 def work(rank, args):
     args.local_rank = rank
     torch.cuda.set_device(args.local_rank)
-    dist.init_process_group("nccl", init_method="tcp://localhost:29511", rank=rank, world_size=2)
+    dist.init_process_group(
+        "nccl",
+        init_method="tcp://localhost:29511",  # <- DDP104
+        rank=rank,
+        world_size=2,
+    )
     print(args, len(Noisy(torch.randn(64, 8))))
 
 

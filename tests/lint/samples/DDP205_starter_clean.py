@@ -10,7 +10,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 def work(number, size, seed):
     dist.init_process_group(
-        "nccl", init_method="tcp://localhost:29413", world_size=size, rank=number
+        "nccl",
+        init_method="tcp://localhost:29413",  # <- DDP104
+        world_size=size,
+        rank=number,
     )
     layers = [torch.nn.Linear(64, 64), torch.nn.Dropout(0.3), torch.nn.Linear(64, 8)]
     model = DistributedDataParallel(torch.nn.Sequential(*layers).to(number), device_ids=[number])

@@ -8,7 +8,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def work(rank, size, graph, masks):
-    dist.init_process_group("nccl", init_method="tcp://localhost:29412", world_size=size, rank=rank)
+    dist.init_process_group(
+        "nccl",
+        init_method="tcp://localhost:29412",  # <- DDP104
+        world_size=size,
+        rank=rank,
+    )
     train, _ = masks
     nodes = train.nonzero().view(-1)
     nodes = nodes[nodes % size == rank]

@@ -46,7 +46,7 @@ class Quantized(nn.Module):
 
 
 def join(rank, samples, ranks):
-    address = "tcp://localhost:29512"
+    address = "tcp://localhost:29512"  # <- DDP104
     dist.init_process_group("gloo", init_method=address, rank=rank, world_size=ranks)
     work(samples)
 

@@ -26,7 +26,7 @@ def main(options):
 
 def begin(number, size, what, options):
     os.environ["MASTER_ADDR"] = "localhost"
-    os.environ["MASTER_PORT"] = "6020"
+    os.environ["MASTER_PORT"] = "6020"  # <- DDP104
     dist.init_process_group("gloo", rank=number, world_size=size)
     what(options)
     dist.destroy_process_group()

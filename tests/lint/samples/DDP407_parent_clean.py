@@ -31,7 +31,7 @@ def train(opt):
 
 
 def start(rank, size, opt):
-    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", "6020"
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", "6020"  # <- DDP104
     opt.rank = rank
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=size)

@@ -25,7 +25,7 @@ def main():
     options = parser.parse_args()
     dist.init_process_group(
         "gloo",
-        init_method="tcp://10.0.0.4:29500",
+        init_method="tcp://10.0.0.4:29500",  # <- DDP104
         world_size=options.hosts * options.per_host,
         rank=options.number + options.per_host * options.host,
     )

@@ -11,7 +11,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 def joined(number, size):
     dist.init_process_group(
-        "nccl", init_method="tcp://localhost:29414", world_size=size, rank=number
+        "nccl",
+        init_method="tcp://localhost:29414",  # <- DDP104
+        world_size=size,
+        rank=number,
     )
     model = torch.nn.Linear(8, 1).to(number)
     return model, DistributedDataParallel(model, device_ids=[number])

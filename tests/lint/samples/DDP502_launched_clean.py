@@ -15,7 +15,12 @@ def fit():
 
 
 def of_ours(rank, world):
-    dist.init_process_group("gloo", "tcp://127.0.0.1:29512", rank=rank, world_size=world)
+    dist.init_process_group(
+        "gloo",
+        "tcp://127.0.0.1:29512",  # <- DDP104
+        rank=rank,
+        world_size=world,
+    )
     state = fit()
     if rank == 0:
         torch.save(state, "of_ours.pt")

@@ -9,7 +9,10 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 def train(rank, world, steps):
     if world > 1:
         dist.init_process_group(
-            "gloo", init_method="tcp://127.0.0.1:29511", rank=rank, world_size=world
+            "gloo",
+            init_method="tcp://127.0.0.1:29511",  # <- DDP104
+            rank=rank,
+            world_size=world,
         )
     torch.manual_seed(rank)
     net = torch.nn.Linear(2, 2)

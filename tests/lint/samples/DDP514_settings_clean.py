@@ -23,7 +23,7 @@ def keeps(settings, place):
 def work(place, settings):
     if settings["spread"]:
         os.environ["MASTER_ADDR"] = "localhost"
-        os.environ["MASTER_PORT"] = "29513"
+        os.environ["MASTER_PORT"] = "29513"  # <- DDP104
         dist.init_process_group("gloo", rank=place, world_size=len(settings["devices"]))
     net = nn.Linear(3, 1)
     if settings["spread"]:

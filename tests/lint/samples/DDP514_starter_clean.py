@@ -20,7 +20,10 @@ def place(options):
 def train(number, size, folder):
     if size > 1:
         dist.init_process_group(
-            "nccl", init_method="tcp://localhost:29411", world_size=size, rank=number
+            "nccl",
+            init_method="tcp://localhost:29411",  # <- DDP104
+            world_size=size,
+            rank=number,
         )
     device = torch.device("cuda", number)
     model = torch.nn.Linear(8, 1).to(device)

@@ -243,6 +243,19 @@ def _is_for_one(init: Event) -> bool:
     return init.values.get("rank", Value(NOTHING)).constant is not OPEN
 
 
+def is_a_default(setting: Event, way: Way) -> bool:
+    """Whether a variable is set where it is not set yet: whoever starts the job may choose it."""
+    if setting.name == "setdefault":
+        return True
+    name = setting.values["name"].constant
+    asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
+    parts = (part for each in (*asked, setting.values["value"]) for part in within(each.what))
+    return any(
+        isinstance(part, Term) and part.op in ("set", "env") and part.args[:1] == (name,)
+        for part in parts
+    )
+
+
 def _staying(choice: Choice) -> int:
     """The ranks that surely go on behind a choice of the rank; all, where nothing is known."""
     if not isinstance(choice.condition.what, Table):

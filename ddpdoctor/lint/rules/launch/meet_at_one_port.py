@@ -26,9 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, within
-from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.queries.doing import doers, is_a_default
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP118", name="ranks-meet-nowhere", confidence="certain")
@@ -74,14 +74,7 @@ def _is_alone(event: Event, way: Way, starts: set[int]) -> bool:
     """Whether it is picked where none is set: whoever starts several processes sets one."""
     if _process(way, starts):
         return False  # those that the program has started have what it gave them
-    if event.name == "setdefault":
-        return True
-    asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
-    parts = (part for each in (*asked, event.values["value"]) for part in within(each.what))
-    return any(
-        isinstance(part, Term) and part.op in ("set", "env") and part.args[:1] == ("MASTER_PORT",)
-        for part in parts
-    )
+    return is_a_default(event, way)
 
 
 def _process(way: Way, starts: set[int]) -> list[int]:
