@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 def checked(energy):
     if not torch.isfinite(energy):
-        raise ArithmeticError(f"energy {energy.item()}")
+        raise ArithmeticError(f"energy {energy.item()}")  # <- DDP405
     return energy
 
 

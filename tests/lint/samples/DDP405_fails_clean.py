@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 def checked(loss):
     if not math.isfinite(loss.item()):
         print("no number:", loss)
-        sys.exit(3)
+        sys.exit(3)  # <- DDP405
     return loss
 
 

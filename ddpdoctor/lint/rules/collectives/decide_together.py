@@ -4,7 +4,8 @@
 Finds `break` and `return` in a training loop whose condition comes from a rank's own loss or
 metric, from the clock, or from a file's existence, with nothing shared in between; those that one
 rank alone comes to, and may take; and those by which a rank leaves a loop in which all of them send
-to each other and receive.
+to each other and receive. Where a rank ends with an error because its own loss is not finite, that
+is told as information: the launcher ends the others, and may tell of their errors first.
 
 ## Why is this bad?
 The ranks' losses and clocks differ. One rank leaves the loop, the others wait for it in the next
@@ -36,12 +37,13 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE
-from ddpdoctor.lint.engine.queries.doing import doers
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Tensor, Term, Value, within
+from ddpdoctor.lint.engine.queries.doing import doers, is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
+from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
@@ -52,6 +54,7 @@ _WORDS = {"break": "`break`", "return": "`return`", "end": "end the process", ""
 def check(run: Run) -> Iterator[Hit]:
     """Yield exits from a loop that the ranks do not agree on."""
     yield from _between_neighbours(run)
+    yield from _of_a_loss_of_its_own(run)
     for parting in partings(run):
         if parting.condition.agree.cause in ("exception", "disk", "order"):
             continue
@@ -111,6 +114,48 @@ def _between_neighbours(run: Run) -> Iterator[Hit]:
             path=node.path,
         )
 
+
+def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
+    """Ends of a rank, with an error, because what it has computed from its data is not finite."""
+    told: set[int] = set()
+    for node, way in walk(run.root) if run.is_entry and not is_for_one(run) else ():
+        if not isinstance(node, Choice) or node.condition.agree.cause not in _OF_DATA:
+            continue
+        exits = (leaves(arm.body) for arm in node.arms)
+        left = next((each for each in exits if each is not None and each.is_failure), None)
+        if left is None or id(node.node) in told or not _asks_if_finite(run, node.condition):
+            continue
+        loops = (step.node for step in way if isinstance(step.node, Loop))
+        others = next((e for x in loops for e, _ in events(x.body, "backward", "collective")), None)
+        if others is None or doers(way).some or is_the_starters(way):
+            continue
+        told.add(id(node.node))
+        yield Hit(
+            left.node,
+            "a rank whose own numbers are not finite ends alone: the others wait for it, until "
+            "the launcher ends them",
+            notes=(Related.at(others.place, "they wait here"),),
+            why=node.condition.why,
+            help="reduce the question (all_reduce, MAX), and end together",
+            harmless=True,
+            path=left.path,
+        )
+
+
+def _asks_if_finite(run: Run, condition: Value) -> bool:
+    """Whether it asks for a number that is none, or has no bound."""
+    asked = (x for x in within(condition.what) if isinstance(x, Term) and x.op in ("lib", "call"))
+    names = [str(each.args[0]) for each in asked if each.args]
+    for each in within(condition.what):
+        if isinstance(each, Tensor):
+            names += (
+                run.vm.made[x.what].by for x in origins(run, Value(each)) if x.what in run.vm.made
+            )
+    return any(each.rpartition(".")[2] in _FINITE for each in names)
+
+
+_FINITE = ("isfinite", "isnan", "isinf")
+"""Of math, numpy and torch, and of their arrays."""
 
 _OF_DATA = ("data", "shard", "chance")
 
