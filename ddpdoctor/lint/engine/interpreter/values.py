@@ -156,6 +156,8 @@ class Table:
     """It was computed, be it to the same numbers: `rank + host * 8` on the first of the hosts."""
     given: tuple[Given, ...] = field(default=(), compare=False)
     """What else holds where it is true, or false: `every` in `every and rank == 0`."""
+    variable: str = field(default="", compare=False)
+    """It is the text of this variable, of which no number was made yet: "0" is there as "1" is."""
 
     def ranks(self) -> tuple[int, int]:
         """Masks of the ranks for which it is true, and for which it is open."""

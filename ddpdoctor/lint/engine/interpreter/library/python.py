@@ -297,6 +297,8 @@ def _converted(
             return Value(Const(convert(first.what.value)), first.agree, first.why)
         except Exception:  # int("x") is the user's own error
             return Value(NOTHING, first.agree, first.why)
+    if isinstance(first.what, Table) and first.what.variable and name == "bool":
+        return containers.truthy(vm, first, node)
     if isinstance(first.what, Table):
         found = []
         for each in first.what.entries:

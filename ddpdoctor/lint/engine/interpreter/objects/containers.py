@@ -188,6 +188,8 @@ def truthy(vm: Machine, value: Value, node: ast.AST) -> Value:
         table = value.what.table(lambda each: False if each.is_const(None) else vm.truth(each))
         known = table and Table(tuple(OPEN if each is None else each for each in table.entries))
         return Value(known, value.agree, value.why) if known else value
+    if isinstance(value.what, Table) and value.what.variable:
+        return members.presence(value.what.variable)
     if (agreed := vm.store.as_condition(value)) is not value:
         return agreed
     if value.agree.kind == "local" and (given := _given(vm, value)) is not None:

@@ -84,7 +84,8 @@ _ALIKE = {
 def of_environment(vm: Machine, name: str, node: ast.AST) -> Value:
     """What an environment variable of a launcher holds."""
     if name in ENVIRONMENT:
-        return Value(ENVIRONMENT[name], BY_RANK, vm.why(f"the launcher sets {name}", node))
+        text = replace(ENVIRONMENT[name], variable=name)
+        return Value(text, BY_RANK, vm.why(f"the launcher sets {name}", node))
     if name in _ALIKE:
         return Value(_ALIKE[name])
     written = vm.store.get((Lib("os.environ"), name))
