@@ -115,13 +115,15 @@ def _leaves(run: Run, save: Event, look: Event) -> bool:
     written, read = made_by(save), look.values.get("path")
     if written is None or read is None:
         return False
-    folder, name = folder_and_name(spelled(written.what))
+    path = spelled(written.what)
+    folder, name = folder_and_name(path)
     for option in (read, *run.vm.store.options(read)):
         sought = spelled(option.what)
-        if sought and sought in (spelled(written.what), folder):
+        if sought and sought in (path, folder):
             return True
         around, pattern = folder_and_name(sought)
-        if folder and around == folder and look.kind == "list":
+        below = path[: len(sought)] == sought or folder == around != ()
+        if sought and below and look.kind == "list":
             return True
         if pattern == name and all(isinstance(each, str) for each in name):
             return True

@@ -135,7 +135,7 @@ def does_without(tried: Choice) -> bool:
     ways = zip(tried.arms[1:], handlers, strict=False)
     return any(
         (each.type is None or text(each.type) in ANY_ERROR)
-        and not any(isinstance(node, Exit) and node.kind == "raise" for node, _ in walk(arm.body))
+        and not any(isinstance(node, Exit) and node.is_failure for node, _ in walk(arm.body))
         for arm, each in ways
     )
 
