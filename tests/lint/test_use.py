@@ -396,6 +396,22 @@ def test_a_notebook_is_told_by_cell_and_line(lint: Lint) -> None:
     assert "(cell 4, line 1)" in out
 
 
+def test_a_notebook_that_joins_a_group_is_one_process_unless_it_starts_others(lint: Lint) -> None:
+    joins = "import torch, torch.distributed as dist\nimport torch.multiprocessing as mp\n"
+    joins += "def join(rank):\n    dist.init_process_group('gloo', rank=rank, world_size=2)\n"
+    alone = "join(0)\ntorch.save(torch.zeros(3), 'drawn.pt')"
+    started = "def work(rank):\n    join(rank)\n    torch.save(torch.zeros(3), 'drawn.pt')\n"
+    started += "mp.spawn(work, nprocs=2)"
+
+    def found(source: str) -> bool:
+        cells = [{"cell_type": "code", "source": each} for each in (joins, source)]
+        write("nb.ipynb", json.dumps({"cells": cells, "metadata": {}}))
+        return "DDP502" in lint("nb.ipynb")[1]
+
+    assert not found(alone)
+    assert found(started)
+
+
 def test_calls_are_followed_into_other_files_of_the_project(lint: Lint) -> None:
     write("pkg/__init__.py", "from .comm import everybody_waits as wait\n")
     write(

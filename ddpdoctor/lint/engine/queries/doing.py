@@ -435,8 +435,10 @@ def is_distributed(run: Run) -> bool:
     found = run.answers.get("distributed")
     if found is None and _joins_alone(run.root):
         found = run.answers["distributed"] = False
+    is_notebook = run.is_entry and run.path.endswith(".ipynb")  # of which no launcher makes two
+    if found is None and is_notebook and not any(events(run.root, "spawn")):
+        found = run.answers["distributed"] = False  # whatever it joins, it is alone there
     if found is None:
-        is_notebook = run.is_entry and run.path.endswith(".ipynb")  # of which no launcher makes two
         is_one = is_notebook or is_for_one(run)
         kinds = ("init", "spawn", "group", *(() if is_one else ("wrap", "prepare")))
         meets = (way for _, way in events(run.root, "collective"))
