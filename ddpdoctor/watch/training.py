@@ -228,14 +228,53 @@ class _Training:
         return bool(self._stepping)
 
     @harmless
-    def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """An optimizer is about to step; an optimizer inside an optimizer is part of its step."""
+    def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """An optimizer is about to step; an optimizer inside an optimizer is part of its step.
+
+        Returns the arguments that it is to be called with, if they are others.
+        """
         if self._is_compiling():
-            return
+            return None
         is_inner = bool(self._stepping) and self._is_stepping()
         self._stepping.append(id(sys._getframe(2)))
         if is_inner:
-            return
+            return None
+        has_more = len(args) > 1 or bool(kwargs)
+        if has_more and _calls_once(optimizer):
+            given = self._told_of_its_end(optimizer, args, kwargs)
+            if given is not None:
+                return given
+        self._stands_before_step(optimizer, args, kwargs)
+        return None
+
+    def _told_of_its_end(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
+        """The arguments of a step with a closure in them that tells of its end; None without one.
+
+        What is stepped on is there by then: its passes come within the step, as a trainer has it.
+        """
+
+        def telling(closure: Any) -> Any:
+            @functools.wraps(closure)
+            def call(*inputs: Any, **named: Any) -> Any:
+                stepping, self._stepping = self._stepping, []
+                told: Any = (optimizer, args, kwargs)  # as one with a closure, where that raises
+                try:
+                    made = closure(*inputs, **named)
+                    told = (optimizer, (), {})
+                finally:
+                    self._stepping = stepping
+                    harmless(self._stands_before_step)(*told)
+                return made
+
+            return call
+
+        named = {n: telling(each) if callable(each) else each for n, each in kwargs.items()}
+        given = tuple(telling(each) if callable(each) else each for each in args[1:])
+        is_given = any(map(callable, (*args[1:], *kwargs.values())))
+        return ((*args[:1], *given), named) if is_given else None
+
+    def _stands_before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """All that it will step on is there."""
         if not self._built:
             self._by_hand(optimizer)
             return
@@ -601,6 +640,12 @@ def _resting(wrapper: Any) -> list[str]:
     """Parts that were left in evaluation mode, the first few by name."""
     modules = wrapper.module.named_modules()
     return [name or "the model" for name, each in modules if not each.training][:_RESTING]
+
+
+def _calls_once(optimizer: Any) -> bool:
+    """Whether it calls a closure once, before it steps: as torch's do, but for one."""
+    kind = type(optimizer)
+    return kind.__module__.startswith("torch.optim.") and kind.__name__ != "LBFGS"
 
 
 def _keep_out(mine: _Optimizer, reason: str) -> None:

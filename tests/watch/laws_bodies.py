@@ -2700,6 +2700,41 @@ def dealt_inside_by_each() -> None:
     dealt_inside(own=True)
 
 
+def stepped_by_closure(*, shaken: bool = False, skipped: bool = False) -> None:
+    """Each pass comes within the step that it is for, as trainers have it."""
+    rank = join()
+    torch.manual_seed(0)
+    inner = nn.Linear(4, 2)
+    model = DistributedDataParallel(inner)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    torch.manual_seed(10 + rank)
+
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss: Tensor = (inner if skipped else model)(torch.randn(6, 4)).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(9):
+        optimizer.step(closure)  # the step by a closure
+        if shaken:
+            with torch.no_grad():
+                inner.weight += torch.randn(2, 4) / 100  # the shaking
+    leave()
+
+
+def shaken_beside_a_closure() -> None:
+    stepped_by_closure(shaken=True)
+
+
+def past_the_wrapper_in_a_closure() -> None:
+    stepped_by_closure(skipped=True)
+
+
+def well_by_a_closure() -> None:
+    stepped_by_closure()
+
+
 def restored_on_one() -> None:
     restored_by_hand(sent=False)
 
