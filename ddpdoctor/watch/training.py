@@ -239,16 +239,13 @@ class _Training:
         self._stepping.append(id(sys._getframe(2)))
         if is_inner:
             return None
-        has_more = len(args) > 1 or bool(kwargs)
-        if has_more and _calls_once(optimizer):
-            given = self._told_of_its_end(optimizer, args, kwargs)
-            if given is not None:
-                return given
+        if (len(args) > 1 or kwargs) and _has_closure(args, kwargs) and _calls_once(optimizer):
+            return self._told_of_its_end(optimizer, args, kwargs)
         self._stands_before_step(optimizer, args, kwargs)
         return None
 
     def _told_of_its_end(self, optimizer: Any, args: Any, kwargs: Any) -> Any:
-        """The arguments of a step with a closure in them that tells of its end; None without one.
+        """The arguments of a step, with a closure in them that tells of its end.
 
         What is stepped on is there by then: its passes come within the step, as a trainer has it.
         """
@@ -270,8 +267,7 @@ class _Training:
 
         named = {n: telling(each) if callable(each) else each for n, each in kwargs.items()}
         given = tuple(telling(each) if callable(each) else each for each in args[1:])
-        is_given = any(map(callable, (*args[1:], *kwargs.values())))
-        return ((*args[:1], *given), named) if is_given else None
+        return (*args[:1], *given), named
 
     def _stands_before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """All that it will step on is there."""
@@ -301,7 +297,7 @@ class _Training:
             mine.due = self._due_after(mine.steps)
             self._join(mine, optimizer)
         is_next_due = mine.steps + 1 == mine.due
-        if (len(args) > 1 or kwargs) and any(map(callable, (*args[1:], *kwargs.values()))):
+        if (len(args) > 1 or kwargs) and _has_closure(args, kwargs):
             _keep_out(mine, "closure")
         for passes, link in mine.links:
             if (wrapper := passes.wrapper()) is not None:
@@ -640,6 +636,10 @@ def _resting(wrapper: Any) -> list[str]:
     """Parts that were left in evaluation mode, the first few by name."""
     modules = wrapper.module.named_modules()
     return [name or "the model" for name, each in modules if not each.training][:_RESTING]
+
+
+def _has_closure(args: Any, kwargs: Any) -> bool:
+    return any(map(callable, (*args[1:], *kwargs.values())))
 
 
 def _calls_once(optimizer: Any) -> bool:
