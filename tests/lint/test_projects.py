@@ -198,3 +198,29 @@ def test_what_a_file_puts_on_its_path_is_searched(
     assert [(each.path, each.line, each.code) for each in found] == [
         ("tools/train.py", len(script.splitlines()), "DDP401")
     ]
+
+
+def test_what_an_imported_file_puts_on_the_path_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`import _paths` adds ../lib by a function: for all that the script imports behind it."""
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "lib" / "core").mkdir(parents=True)
+    (tmp_path / "lib" / "core" / "data.py").write_text(
+        "import torch.distributed as dist\n\n\ndef save():\n    dist.barrier()\n"
+    )
+    (tmp_path / "tools" / "_paths.py").write_text(
+        "import os.path as osp\nimport sys\n\n\ndef add(path):\n    if path not in sys.path:\n"
+        "        sys.path.insert(0, path)\n\n\nhere = osp.dirname(__file__)\n"
+        "add(osp.join(here, '..', 'lib'))\n"
+    )
+    script = (
+        "import torch.distributed as dist\nimport _paths\nfrom core.data import save\n\n"
+        "dist.init_process_group('gloo')\nif dist.get_rank() == 0:\n    save()\n"
+    )
+    (tmp_path / "tools" / "train.py").write_text(script)
+    monkeypatch.chdir(tmp_path)
+    found = lint(["tools/train.py", "tools/_paths.py", "lib/core/data.py"]).diagnostics
+    assert [(each.path, each.line, each.code) for each in found] == [
+        ("tools/train.py", len(script.splitlines()), "DDP401")
+    ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
 from ddpdoctor.lint.engine.search_path import SearchPath
 
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
+_IMPORTED = re.compile(r"^(?:import|from) +(\w+)", re.M)
 _ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git", ".hg")
 
 
@@ -40,10 +42,22 @@ class Locator:
         return self._found[key]
 
     def _on_its_path(self, importer: str, folder: str, name: str) -> tuple[str, str] | None:
-        """What is found in a folder that the importing file itself puts on `sys.path`."""
+        """What is found in a folder that the importing file puts on `sys.path`, or what it imports.
+
+        As `import _init_paths` does, for all that is imported behind it.
+        """
         if importer not in self._added:
             here = list(dict.fromkeys((folder, *self._roots)))
-            self._added[importer] = SearchPath(importer, _text(importer), here, _above).folders
+            text = _text(importer)
+            start = "" if folder == "." else f"{folder}/"
+            beside = [f"{start}{each}.py" for each in _IMPORTED.findall(text)]
+            texts = {each: _text(each) for each in beside if self._is_file(each)}
+            folders = [
+                added
+                for each, written in {importer: text, **texts}.items()
+                for added in SearchPath(each, written, here, _above).folders
+            ]
+            self._added[importer] = list(dict.fromkeys(folders))
         for base in self._added[importer]:
             if found := self._below(base, name.split("."), own_package=False):
                 return found

@@ -20,7 +20,7 @@ class SearchPath:
 
     def __init__(self, file: str, text: str, here: list[str], above: Callable[[str], str]) -> None:
         self._file, self._here, self._above = file, here, above
-        self._names: dict[str, ast.expr] = {}
+        self._names: dict[str, list[ast.expr]] = {}
         self.folders: list[str] = []
         if "sys.path" not in text:
             return
@@ -30,7 +30,9 @@ class SearchPath:
             return
         for each in tree.body:
             if isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name):
-                self._names[each.targets[0].id] = each.value
+                self._names[each.targets[0].id] = [each.value]
+        for name, given in _given(tree):
+            self._names.setdefault(name, []).append(given)
         found = (x for node in _added(tree) for x in self._places(node, _DEPTH))
         self.folders = list(dict.fromkeys(map(os.path.normpath, found)))
 
@@ -44,7 +46,7 @@ class SearchPath:
             case ast.Name(id="__file__"):
                 return [self._file]
             case ast.Name(id=name) if name in self._names:
-                return self._places(self._names[name], depth - 1)
+                return [x for each in self._names[name] for x in self._places(each, depth - 1)]
             case ast.Attribute(value=of, attr="parent"):
                 return self._outside(of, 1, depth)
             case ast.Subscript(ast.Attribute(value=of, attr="parents"), ast.Constant(int(number))):
@@ -96,6 +98,15 @@ def _added(tree: ast.Module) -> Iterator[ast.expr]:
                 continue
         if dotted(of) == "sys.path":
             yield one
+
+
+def _given(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """What functions of a file are given by it, by the names of their parameters."""
+    functions = {each.name: each.args for each in tree.body if isinstance(each, ast.FunctionDef)}
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Call) and dotted(each.func) in functions:
+            names = [arg.arg for arg in functions[dotted(each.func)].args]
+            yield from zip(names, each.args, strict=False)
 
 
 def _is(func: ast.expr, *names: str) -> bool:

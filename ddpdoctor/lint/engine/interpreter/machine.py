@@ -388,10 +388,11 @@ class Machine:
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:
         """Something that was loaded is read, by a key or as a whole."""
-        if isinstance(owner.what, Term) and owner.what.op == "loaded":
-            name = key.constant if key is not None else None
-            kept = name if isinstance(name, str) else ELSEWHERE
-            self.reads.setdefault(owner.what, set()).add(kept)
+        name = key.constant if key is not None else None
+        kept = name if isinstance(name, str) else ELSEWHERE
+        for each in self.store.options(owner):
+            if isinstance(each.what, Term) and each.what.op == "loaded":
+                self.reads.setdefault(each.what, set()).add(kept)
 
     # --- objects
 

@@ -151,6 +151,8 @@ def call_method(
         _sort_unknown(vm, owner, kwargs.get("key"), node)
     if isinstance(what, Term) and has_identity(what):
         _note_module(vm, what, name, args[0] if args else kwargs.get("requires_grad", TRUE))
+        if args or kwargs:
+            _may_set(vm, what)
     return call_duck(vm, owner, name, args, kwargs, node)
 
 
@@ -161,6 +163,17 @@ def _sort_unknown(vm: Machine, owner: Value, key: Value | None, node: ast.AST) -
     apart = sorted_apart(vm, key, elements(vm, owner, node)[0], node)
     if apart is not None:
         memory.touch(vm, owner, apart.agree, apart.why)
+
+
+def _may_set(vm: Machine, what: Term) -> None:
+    """What a library's object is told may change its settings, as `cfg.merge_from_file(...)`."""
+    if what.op not in ("result", "copied"):
+        return
+    for name, value in vm.store.of(what).items():
+        if isinstance(value.what, Const) and name.isidentifier():
+            vm.store.put((what, name), Value(term("of", what, name), SAME))
+        elif isinstance(value.what, Term) and value.what.op == "result":
+            _may_set(vm, value.what)
 
 
 def _note_module(vm: Machine, what: Term, method: str, trained: Value) -> None:

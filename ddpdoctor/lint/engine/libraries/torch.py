@@ -185,6 +185,8 @@ torch.cuda.amp.autocast                             enters scope=autocast
 torch.amp.autocast                                  enters scope=autocast
 torch.save                                          event kind=save object=obj@0 path=f@1
 torch.load                                          event kind=load path=f@0 map_location=map_location@1 result=new
+torch.hub.load_state_dict_from_url                  same
+torch.utils.model_zoo.load_url                      same
 torch.distributed.checkpoint.save                   collective op=dcp.save
 torch.distributed.checkpoint.load                   collective op=dcp.load
 torch.manual_seed                                   event kind=seed seed=seed@0

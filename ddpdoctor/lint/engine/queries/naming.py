@@ -34,7 +34,7 @@ def name_of(run: Run, parting: Parting) -> str:
         return "DDP307" if agree.cause == "exception" and parting.left == "return" else ""
     if isinstance(parting.node, ast.Try):
         return "DDP307" if kinds & _TRAINING else ""
-    if parting.left == "" and _reloads(parting):
+    if parting.left == "" and not parting.by_rank and _reloads(parting):
         return "DDP505"
     if kinds <= _TRAINING:
         return "DDP307" if "backward" in kinds else ""

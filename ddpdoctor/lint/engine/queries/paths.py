@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from itertools import zip_longest
 from typing import Any
 
@@ -102,6 +103,19 @@ def read_in(path: What, folder: Spelling) -> bool:
             return False
         path = path.args[-1]
     return isinstance(path, Term) and path.op == "listed" and spelled(path.args[0]) == folder
+
+
+def is_listed(read: What, written: What) -> bool:
+    """Whether a path is one of those that a listing has shown in which this one would be."""
+    folder, name = folder_and_name(spelled(written))
+    if read_in(read, folder):
+        return True
+    seen = read.args[-1] if isinstance(read, Term) and read.op == "path" else read
+    if not isinstance(seen, Term) or seen.op != "listed":
+        return False
+    within, pattern = folder_and_name(spelled(seen.args[0]))
+    words = ["*" if word is None else word for word in _words(name)]
+    return within == folder and fnmatch("".join(words), "".join(map(str, pattern)))
 
 
 def _pieces(what: object) -> Iterator[str | What]:

@@ -45,7 +45,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
-from ddpdoctor.lint.engine.queries.resuming import files, is_one_file, named_by_the_user
+from ddpdoctor.lint.engine.queries.resuming import files, is_one_file, taken_up
 from ddpdoctor.lint.engine.queries.states import file_events, parts
 from ddpdoctor.lint.engine.trees import argument
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit
@@ -90,7 +90,7 @@ def _pairs(run: Run) -> Iterator[Saved]:
     mine = file_events(run, "save", "load")
     if not mine:
         return
-    for save, at, to in named_by_the_user(run) if run.is_entry else ():
+    for save, at, to in taken_up(run) if run.is_entry else ():
         if not _has_failed(to, at):
             yield run, save, at, False
     elsewhere = [each for before in run.earlier for each in file_events(before, "load")]

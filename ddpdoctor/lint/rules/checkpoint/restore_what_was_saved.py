@@ -34,7 +34,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from ddpdoctor.lint.engine.interpreter.objects import containers
+from ddpdoctor.lint.engine.interpreter.objects import containers, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -45,6 +45,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
+    NOTHING,
     Ref,
     Term,
     Tuple,
@@ -93,6 +94,8 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
     for save, kept in saves:
         lost = sorted(key for key in kept.keys() - restored if _is_state(key, kept[key]))
         lost = [key for key in lost if not _is_handed_over(run, key, load, saves)]
+        whose = {_whose(run, kept[key]) for key in restored & kept.keys()} - {NOTHING}
+        lost = [key for key in lost if _whose(run, kept[key]) not in whose]
         if read <= kept.keys() and lost and _has_the_optimizer(read, kept):
             told.add(id(load.node))
             named = ", ".join(f"`{key}`" for key in lost)
@@ -104,6 +107,19 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _whose(run: Run, state: Value) -> What:
+    """The module whose state it is, whether it was asked of its wrapper or of itself."""
+    what = state.what
+    owner = members.owner_of(what, "state_dict") or NOTHING
+    if isinstance(what, Term) and what.op == "state":
+        owner = what.args[0]
+    inside = {
+        event.values["wrapper"].what: event.values["module"].what
+        for event, _ in events(run.root, "wrap")
+    }
+    return inside.get(owner, owner)
 
 
 def _has_the_optimizer(read: set[str], kept: dict[str, Value]) -> bool:

@@ -48,9 +48,15 @@ def check(run: Run) -> Iterator[Hit]:
     if not shards(run) or not any(True for _ in events(run.root, "wrap")):
         return
     told: set[int] = set()
+    reduced = {
+        event.place for event, _ in events(run.root, "collective") if event.name == "reduce"
+    }  # who goes by it beside the root is told by DDP416
     for _, way in events(run.root, "save"):
         choice = _chosen(way)
         if choice is None or id(choice.test) in told:
+            continue
+        why = choice.condition.why
+        if why is not None and any(each.place in reduced for each in why.chain()):
             continue
         told.add(id(choice.test))
         yield Hit(

@@ -34,7 +34,7 @@ from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, text, within
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value, text, within
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -159,7 +159,16 @@ def _every_so_often(run: Run, step: Way, loop: Loop, backward: Way) -> Choice | 
             counted = _counted(loop)
             if any(one.op == "Mod" or (one.op == "Eq" and counted & {*found}) for one in found):
                 return node
+            if node.condition.agree.cause != "data" and any(_is_distance(run, x) for x in found):
+                return node
     return None
+
+
+def _is_distance(run: Run, what: Term) -> bool:
+    """Whether it is how far something is from what it was in a round before."""
+    if what.op != "Sub" or not isinstance(what.args[1], Term):
+        return False
+    return what.args[0] in [each.what for each in run.vm.store.options(Value(what.args[1]))]
 
 
 def _counted(loop: Loop) -> set[object]:

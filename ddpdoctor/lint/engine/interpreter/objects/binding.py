@@ -100,6 +100,8 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
     if old is not None and old.what in vm.buffers and isinstance(value.what, Tensor):
         vm.emit("buffer", name, node, buffer=old, by=value)
         vm.buffers[value.what] = what
+    if old is None and vm.conditions and (before := members.begun(vm, owner, name)) is not None:
+        vm.store.begin((what, name), before)  # on another way it is that
     _rebind(vm, (what, name), value, node)
     if name in vm.unbound:
         vm.store.put((what, UNBOUND + name), FALSE)

@@ -502,10 +502,16 @@ def of_rank(vm: Machine, does: str, node: ast.AST, name: str) -> Value:
     return Value(term("alike", name), SAME)
 
 
+def begun(vm: Machine, owner: Value, name: str) -> Value | None:
+    """What an attribute is before it is set: an option's value, or any of what was copied."""
+    if isinstance(owner.what, Term) and owner.what.op == "copied":
+        kept = vm.store.get((owner.what.args[0], name))
+        return _field(vm, owner.what, name) if kept is not None else None
+    parser = vm.store.get((owner.what, "#parser"))
+    return vm.store.get((parser.what, f"--{name}")) if parser is not None else None
+
+
 def _option(vm: Machine, namespace: Ref, name: str, node: ast.AST) -> Value:
     """A field of the command line's options."""
-    parser = vm.store.get((namespace, "#parser"))
-    found: Value | None = None
-    if parser is not None:
-        found = vm.store.get((parser.what, f"--{name}"))
+    found = begun(vm, Value(namespace), name)
     return found if found is not None else Value(term("of", namespace, name), SAME)

@@ -1,0 +1,31 @@
+"""The optimizer steps once enough batches have gone by since it last did."""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+
+def main(enough=4, epochs=3):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    learner = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = TensorDataset(torch.ones(64, 8))
+    sampler = DistributedSampler(data)
+    batches = DataLoader(data, batch_size=4, sampler=sampler)
+    stepped = -1
+    for epoch in range(epochs):
+        sampler.set_epoch(epoch)
+        for number, (batch,) in enumerate(batches):
+            gone = number + epoch * len(batches)
+            model(batch).mean().backward()  # <-- DDP304
+            if gone - stepped >= enough:
+                learner.step()
+                learner.zero_grad()
+                stepped = gone
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
