@@ -49,6 +49,16 @@ def test_whole_passes_in_orders_of_their_own_are_evidence_of_it() -> None:
     assert (finding.code, finding.certainty) == ("DDP202", "evidence")
 
 
+@pytest.mark.parametrize(("batches", "told"), [(4, ["DDP202"]), (3, [])])
+def test_a_pass_that_nobody_ends_is_whole_with_its_last_batch(
+    batches: int, told: list[str]
+) -> None:
+    """A trainer that counts batches does not ask for one more."""
+    passes = [epoch(order=rank, ended=None, batches=batches) for rank in range(WORLD)]
+    found = world([[loader(each, plain=True)] for each in passes])
+    assert [each.code for each in said(found)] == told
+
+
 def test_samplers_that_were_all_told_one_rank_are_named() -> None:
     told = [[loader(epoch(order=7), sampler=sampler(0))] for _ in range(WORLD)]
     finding = only(world(told))

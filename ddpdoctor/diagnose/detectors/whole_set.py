@@ -89,8 +89,12 @@ def _is_one_order(kin: loaders.Kin) -> bool:
 
 
 def _is_exhausted(kin: loaders.Kin) -> bool:
-    """Whether each rank went through all of the set."""
+    """Whether each rank went through all of the set: to its end, or by so many batches."""
     return all(
-        loader.plain and any(e.ended and e.steps and e.batches > 1 for e in loader.epochs.values())
+        loader.plain
+        and any(
+            (e.ended or e.batches == loader.batches) and e.steps and e.batches > 1
+            for e in loader.epochs.values()
+        )
         for loader in kin.values()
     )
