@@ -10,6 +10,7 @@ config = CfgNode()
 config.MEET = False
 config.TRAIN = CfgNode()
 config.TRAIN.MEET = False
+config.TRAIN.WHOLE = config
 
 
 def main():

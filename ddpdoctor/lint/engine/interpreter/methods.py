@@ -167,13 +167,17 @@ def _sort_unknown(vm: Machine, owner: Value, key: Value | None, node: ast.AST) -
 
 def _may_set(vm: Machine, what: Term) -> None:
     """What a library's object is told may change its settings, as `cfg.merge_from_file(...)`."""
-    if what.op not in ("result", "copied"):
-        return
-    for name, value in vm.store.of(what).items():
-        if isinstance(value.what, Const) and name.isidentifier():
-            vm.store.put((what, name), Value(term("of", what, name), SAME))
-        elif isinstance(value.what, Term) and value.what.op == "result":
-            _may_set(vm, value.what)
+    todo, seen = [what], set[Term]()
+    while todo:
+        one = todo.pop()
+        if one.op not in ("result", "copied") or one in seen:
+            continue
+        seen.add(one)
+        for name, value in vm.store.of(one).items():
+            if isinstance(value.what, Const) and name.isidentifier():
+                vm.store.put((one, name), Value(term("of", one, name), SAME))
+            elif isinstance(value.what, Term):
+                todo.append(value.what)
 
 
 def _note_module(vm: Machine, what: Term, method: str, trained: Value) -> None:
