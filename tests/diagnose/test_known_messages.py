@@ -31,6 +31,8 @@ SAID = {
     "ranks. Rank 1 is running collective: CollectiveFingerPrint(SequenceNumber=0, "
     "OpType=ALLREDUCE), but Rank 0 is running collective: CollectiveFingerPrint(SequenceNumber=0"
     "OpType=BARRIER).Collectives differ in the following aspects: \t Op type: ALLREDUCEvs BARRIER",
+    "DDP307 rank-local-skip": "RuntimeError: Skipping the `training_step` by returning None in "
+    "distributed training is not supported. It is recommended that you rewrite your training logic",
     "DDP403 collective-shape-mismatch": "RuntimeError: op.preamble.length <= op.nbytes",
     "DDP500 unreadable-checkpoint": "RuntimeError: PytorchStreamReader failed reading file data/0: "
     "file read failed",

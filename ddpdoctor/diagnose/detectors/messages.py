@@ -346,6 +346,15 @@ MESSAGES = (
         "Look at dmesg, use fewer workers, and num_workers=0 to see the worker's own exception.",
     ),
     Message(
+        r"Skipping the `training_step` by returning None in distributed training is not supported",
+        "DDP307",
+        "rank-local-skip",
+        "training_step gave no loss on {ranks}, and the backward pass, which the ranks make "
+        "together, cannot be skipped by one.",
+        "Return a loss on every rank, such as one times zero, or decide with an all_reduce whether "
+        "to skip.",
+    ),
+    Message(
         r"ncclSystemError|ncclInternalError|ncclUnhandledCudaError|NCCL error in:",
         "DDP100",
         "nccl-failed",
