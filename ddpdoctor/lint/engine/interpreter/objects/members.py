@@ -205,7 +205,11 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     if isinstance(what, Either):
         if what.masks:
             vm.emit("of_some", name, node, owner=owner, ranks=Value(Const(vm.mask)))
-        elif having := tuple(each for each in what.options if _may_have(vm, each.what, name)):
+        elif having := tuple(
+            each
+            for each in what.options
+            if _may_have(vm, each.what, name) and not _is_asked_for(vm, what, each.what)
+        ):
             owner = replace(owner, what=replace(what, options=having))
         return vm.each(owner, lambda option: attribute(vm, option, name, node))
     if isinstance(what, Lib):
@@ -261,6 +265,15 @@ def _may_have(vm: Machine, what: What, name: str) -> bool:
     text = vm.program.loader.text(what.path) if isinstance(what, ModuleRef) else None
     is_package = text is not None and text.path.endswith("__init__.py")
     return text is None or is_package or name in text.bindings or bool(text.stars)
+
+
+def _is_asked_for(vm: Machine, several: Either, one: What) -> bool:
+    """Whether it is a wrapper of which somebody unseen says that it is none, where it is meant."""
+    if several.chosen is None or vm.type_of(Value(one)) != DDP:
+        return False
+    parts = (each for each in within(several.chosen.condition.what) if isinstance(each, Term))
+    asked = (vm.made[each].of for each in parts if each.op == "result" and each in vm.made)
+    return any(one in [each.what for each in of] for of in asked)
 
 
 def output_with(part: Partial) -> Tensor | None:
