@@ -39,15 +39,16 @@ def asked_by_each(run: Run) -> Iterator[Asked]:
     ]
     loads = list(events(run.root, "load"))
     trained = max((order[id(each)] for each, _ in events(run.root, "backward")), default=-1)
-    told: set[str] = set()
+    told: set[object] = set()
     for state, way in events(run.root, "load_state") if saves else ():
         if order[id(state)] > trained or doers(way).some or is_the_starters(way):
             continue
         before = (each for each in reversed(loads) if order[id(each[0])] < order[id(state)])
-        for look, shown in _deciding(run, way, next(before, (state, way)), looks):
+        load, at = next(before, (state, way))
+        for look, shown in _deciding(run, way, (load, at), looks):
             save = next((each for each in saves if _leaves(run, each, look)), None)
-            if save is not None and shown.path not in told:
-                told.add(shown.path)
+            if save is not None and told.isdisjoint((shown.path, load.node)):
+                told |= {shown.path, load.node}
                 yield Asked(shown, save)
 
 
