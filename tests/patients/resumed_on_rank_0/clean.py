@@ -21,7 +21,8 @@ def build():
 def save(model, optimizer, epoch, path):
     if dist.get_rank() == 0:
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}
-        torch.save(state, path)
+        torch.save(state, path + ".new")
+        os.replace(path + ".new", path)
     dist.barrier()
 
 

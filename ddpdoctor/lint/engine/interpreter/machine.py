@@ -542,7 +542,7 @@ class Machine:
             self.out = Seq()
             depth = self.store.open() + 1
             self.conditions.append(decided)
-            self.answered = answered | dict(_settings(condition, path.holds))
+            self.answered = answered | dict(_settings(self, condition, path.holds))
             result, is_cut, started = None, True, len(self.spawned)
             try:
                 result = path.run()
@@ -758,23 +758,27 @@ class Machine:
         return _told_apart(joined, yes, no, chosen.condition, chosen.test)
 
 
-def _settings(condition: Value, holds: bool | None) -> Iterator[tuple[Term, bool]]:
+def _settings(vm: Machine, condition: Value, holds: bool | None) -> Iterator[tuple[Term, bool]]:
     """What settings answer on the way on which a condition holds, or does not."""
     what = condition.what
     if holds is None or condition.agree.divergent or not isinstance(what, Term):
         return
-    if _is_setting(what):
+    if _is_setting(vm, what):
         yield what, holds
     if what.op == "not" or what.op == ("and" if holds else "or"):
         for each in what.args:
-            yield from _settings(Value(each), holds is not (what.op == "not"))
+            yield from _settings(vm, Value(each), holds is not (what.op == "not"))
 
 
-def _is_setting(what: object) -> bool:
+def _is_setting(vm: Machine, what: object) -> bool:
     """Whether nothing but what the user has written on the command line decides it."""
     if not isinstance(what, Term):
         return isinstance(what, Const)
-    return what.op == "option" or (what.op in _ASKED and all(map(_is_setting, what.args)))
+    if what.op == "of" and isinstance(what.args[0], Ref):
+        return vm.type_of(Value(what.args[0])) == "argparse.Namespace"
+    if what.op in _ASKED:
+        return all(_is_setting(vm, each) for each in what.args)
+    return what.op == "option"
 
 
 _ASKED = ("and", "or", "not", *COMPARISONS)

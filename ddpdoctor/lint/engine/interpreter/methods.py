@@ -12,6 +12,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
+from ddpdoctor.lint.engine.interpreter.library.events import loss_of
 from ddpdoctor.lint.engine.interpreter.library.facts import (
     OF_THE_KIND,
     by_position,
@@ -291,8 +292,9 @@ def call_duck(
         return NONE
     given = {f"arg{number}": each for number, each in enumerate(args)}
     if name == "step":
+        loss = loss_of(vm, kwargs.get("closure", args[0] if args else NONE), node)
         vm.emit("step", "step", node, optimizer=owner, **given)
-        return Value(NOTHING, UNKNOWN)
+        return loss or Value(NOTHING, UNKNOWN)
     if name == "unscale_":
         vm.emit("unscale", name, node, object=owner, **given)
         return NONE

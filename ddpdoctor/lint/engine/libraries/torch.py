@@ -56,7 +56,7 @@ torch.distributed.device_mesh.init_device_mesh      group
 torch.distributed.ReduceOp.*                        same
 torch.distributed.optim.ZeroRedundancyOptimizer     new type=torch.distributed.optim.ZeroRedundancyOptimizer parameters=params@0
 torch.distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict    collective
-torch.distributed.optim.ZeroRedundancyOptimizer.step    event kind=step
+torch.distributed.optim.ZeroRedundancyOptimizer.step    event kind=step closure=closure@0
 torch.distributed.optim.ZeroRedundancyOptimizer.zero_grad    event kind=zero_grad
 torch.distributed.optim.ZeroRedundancyOptimizer.load_state_dict    event kind=load_state state=state_dict@0
 torch.distributed.optim.ZeroRedundancyOptimizer.state_dict    pure
@@ -153,7 +153,7 @@ torch.optim.lr_scheduler.ExponentialLR              new type=torch.optim.lr_sche
 torch.optim.lr_scheduler.StepLR                     new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
 torch.optim.lr_scheduler.MultiStepLR                new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
 torch.optim.lr_scheduler.CosineAnnealingLR          new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0 begun=last_epoch@3
-torch.optim.Optimizer.step                          event kind=step
+torch.optim.Optimizer.step                          event kind=step closure=closure@0
 torch.optim.Optimizer.zero_grad                     event kind=zero_grad
 torch.optim.Optimizer.load_state_dict               event kind=load_state state=state_dict@0
 torch.optim.Optimizer.state_dict                    pure

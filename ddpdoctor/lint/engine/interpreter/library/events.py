@@ -33,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Many,
+    Partial,
     Place,
     Ref,
     Tensor,
@@ -246,9 +247,19 @@ def _call_hooks(vm: Machine, call: Call, path: Value) -> None:
         call_value(vm, function, [known.get(x, Value(NOTHING)) for x in words], {}, call.node)
 
 
+def loss_of(vm: Machine, closure: Value, node: ast.AST) -> Value | None:
+    """What a step's closure gives, which is run before anything is stepped."""
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    if not isinstance(closure.what, Func | Partial):
+        return None
+    return call_value(vm, closure, [], {}, node)
+
+
 def _event(vm: Machine, call: Call) -> Value:
     kind = call.effect.option("kind")
     values = call.roles()
+    loss = loss_of(vm, values["closure"], call.node) if "closure" in values else None
     _call_hooks(vm, call, values.get("path", NONE))
     given = values.get("path", NONE)
     if (path := path_of(vm, given)) is not given:
@@ -343,7 +354,7 @@ def _event(vm: Machine, call: Call) -> Value:
         agree, why = blended([inside(vm, each) for each in (*every, *unasked)])
         first = [_kind_of(values.get("type", NONE))] if kind == "device" else []
         return computed(vm, call.name, [*first, *every], agree, why, call.node)
-    return Value(identity(vm, call.name, call.args, call.node), SAME)
+    return loss or Value(identity(vm, call.name, call.args, call.node), SAME)
 
 
 def _kind_of(device: Value) -> Value:
