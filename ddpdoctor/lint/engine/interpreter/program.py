@@ -6,7 +6,7 @@ import ast
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,6 +88,12 @@ class Run:
     earlier: tuple[Run, ...] = ()
     """What of the same file was run before: the program itself, and other lone functions."""
 
+    @property
+    def paths(self) -> Iterable[str]:
+        """The files that were run, the program's own first."""
+        program: Program = self.vm.program
+        return dict.fromkeys((self.path, *program.paths))
+
     def source(self, path: str) -> Text | None:
         """A file that was run."""
         program: Program = self.vm.program
@@ -132,6 +138,11 @@ class Program:
         return self._scopes
 
     # --- modules
+
+    @property
+    def paths(self) -> Iterable[str]:
+        """The files that any entry point has met."""
+        return self._modules
 
     def load(self, text: Text, *, entry: bool = False) -> Loaded:
         """A module, loaded once."""

@@ -71,7 +71,7 @@ def _port_of(url: Value) -> int:
 
 def _where(run: Run, init: Event, port: int) -> tuple[ast.AST, str]:
     """Where a port stands, and in which file: where the group is joined, if that is not seen."""
-    for path in dict.fromkeys((init.path, run.path)):
+    for path in dict.fromkeys((init.path, *run.paths)):
         text = run.source(path)
         for node in text.nodes if text is not None else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
