@@ -392,12 +392,15 @@ class Store:
             off = [e.what for e in values if e.why is not None and e.why.text == UNWRAPPED]
             if len(mine) == 1:
                 # "its module if it is wrapped, else itself" is the module.
-                inner = self.get((mine[0], "module"))
-                if any(isinstance(e.what, Term) and (not inner or e != inner) for e in values):
+                held = self.get((mine[0], "module"))
+                if any(isinstance(e.what, Term) and (not held or e != held) for e in values):
                     self.put((mine[0], PERHAPS), values[0])
                 return off[0] if off else mine[0]
+            inner = [self.get((each, "module")) for each in mine]
+            taken_off = {one.what for each in off for one in self.options(Value(each))}
             if off and all(
-                (inner := self.get((m, "module"))) and inner.what == off[0] for m in mine
+                each and taken_off.issuperset(one.what for one in self.options(each))
+                for each in inner
             ):
                 return off[0]  # of wrappers that are made with other options on each way
         if len(options) == 1 or _is_one_file(list(options)):

@@ -211,7 +211,10 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
             if _may_have(vm, each.what, name) and not _is_asked_for(vm, what, each.what)
         ):
             owner = replace(owner, what=replace(what, options=having))
-        return vm.each(owner, lambda option: attribute(vm, option, name, node))
+        read = vm.each(owner, lambda option: attribute(vm, option, name, node))
+        if name == "module" and any(vm.type_of(each) == DDP for each in what.options):
+            return replace(read, why=vm.why(UNWRAPPED, node, read.why))
+        return read
     if isinstance(what, Lib):
         return _of_library(vm, f"{what.name}.{name}", owner, node)
     if isinstance(what, ModuleRef):
