@@ -148,7 +148,7 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         for each in (left, right):
             keyed.update(vm, made, each, node)
         return made
-    if isinstance(node.op, ast.Div) and (paths.is_path(vm, left) or paths.is_text(right)):
+    if isinstance(node.op, ast.Div) and (paths.is_path(vm, left) or paths.is_of_text(right.what)):
         return paths.joined_path(vm, [left, right])
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Term, Value, within
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Way, events, walk
 from ddpdoctor.lint.engine.queries.doing import doers, is_the_starters
 from ddpdoctor.lint.engine.queries.paths import folder_and_name, spelled
-from ddpdoctor.lint.engine.queries.races import does_without, leading_call, made_by
+from ddpdoctor.lint.engine.queries.races import does_without, leading_call, looks_behind, made_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +31,6 @@ def asked_by_each(run: Run) -> Iterator[Asked]:
     """
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     saves = [each for each, way in events(run.root, "save", "rename") if doers(way).some]
-    looks = [
-        (each, way)
-        for each, way in events(run.root, "look", "list")
-        if not doers(way).some and not is_the_starters(way)
-    ]
     loads = list(events(run.root, "load"))
     trained = max((order[id(each)] for each, _ in events(run.root, "backward")), default=-1)
     told: set[object] = set()
@@ -45,7 +39,7 @@ def asked_by_each(run: Run) -> Iterator[Asked]:
             continue
         before = (each for each in reversed(loads) if order[id(each[0])] < order[id(state)])
         load, at = next(before, (state, way))
-        for look, shown in _deciding(run, way, (load, at), looks):
+        for look, shown in _deciding(run, way, (load, at)):
             save = next((each for each in saves if _leaves(run, each, look)), None)
             if save is not None and told.isdisjoint((shown.path, load.node)):
                 told |= {shown.path, load.node}
@@ -53,7 +47,7 @@ def asked_by_each(run: Run) -> Iterator[Asked]:
 
 
 def _deciding(
-    run: Run, way: Way, loaded: tuple[Event, Way], looks: list[tuple[Event, Way]]
+    run: Run, way: Way, loaded: tuple[Event, Way]
 ) -> Iterator[tuple[Event, Event | Called]]:
     """The looks by which something is restored, or that say what; itself, where it may fail.
 
@@ -66,8 +60,9 @@ def _deciding(
         if choice in conditions and _passes_over(choice):
             yield load, leading_call(before, at) or load
     for value in (*(each.condition for each in conditions), *((path,) if path else ())):
-        for look, to in _behind(run, value, looks):
-            yield look, leading_call(at, to) or look
+        for look, to in looks_behind(run, value):
+            if not doers(to).some:
+                yield look, leading_call(at, to) or look
 
 
 def _conditions(way: Way) -> Iterator[tuple[Way, Choice]]:
@@ -87,28 +82,13 @@ def _conditions(way: Way) -> Iterator[tuple[Way, Choice]]:
 
 def _passes_over(choice: Choice) -> bool:
     """Whether who does not find a file goes on without."""
-    return isinstance(choice.node, ast.Try) and (
-        does_without(choice) or choice.condition.agree.cause == "disk"
+    if not isinstance(choice.node, ast.Try):
+        return False
+    ends = (
+        any(isinstance(node, Exit) and node.is_failure for node, _ in walk(arm.body))
+        for arm in choice.arms[1:]
     )
-
-
-def _behind(run: Run, value: Value, looks: list[tuple[Event, Way]]) -> Iterator[tuple[Event, Way]]:
-    """The looks of which a value comes, or may come."""
-    places: set[tuple[str, int]] = set()
-    paths: set[object] = set()
-    seen: set[object] = set()
-    stack = [value]
-    while stack:
-        each = stack.pop()
-        places |= {(x.place.path, x.place.line) for x in (each.why.chain() if each.why else ())}
-        for part in within(each.what):
-            if isinstance(part, Term) and part not in seen:
-                seen.add(part)
-                paths |= set(part.args) if part.op in ("disk", "listed") else set()
-                stack += run.vm.store.options(Value(part)) if part.op == "joined" else ()
-    for look, to in looks:
-        if (look.path, look.place.line) in places or _path(look) in paths:
-            yield look, to
+    return does_without(choice) or (choice.condition.agree.cause == "disk" and not all(ends))
 
 
 def _leaves(run: Run, save: Event, look: Event) -> bool:
@@ -129,8 +109,3 @@ def _leaves(run: Run, save: Event, look: Event) -> bool:
         if pattern == name and all(isinstance(each, str) for each in name):
             return True
     return False
-
-
-def _path(look: Event) -> object:
-    path = look.values.get("path")
-    return path.what if path is not None else None

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from itertools import zip_longest
 from typing import Any
 
+from ddpdoctor.lint.engine.interpreter.objects.paths import is_of_text
 from ddpdoctor.lint.engine.interpreter.values import (
     RANK,
     Const,
@@ -121,7 +122,7 @@ def is_listed(read: What, written: What) -> bool:
 def _pieces(what: object) -> Iterator[str | What]:
     if isinstance(what, Const):
         yield str(what.value)
-    elif isinstance(what, Term) and (what.op == "text" or _adds_text(what)):
+    elif isinstance(what, Term) and (what.op == "text" or (what.op == "Add" and is_of_text(what))):
         for each in what.args:
             yield from _pieces(each)
     elif isinstance(what, Term) and what.op == "path":
@@ -130,17 +131,6 @@ def _pieces(what: object) -> Iterator[str | What]:
             yield from _pieces(each)
     else:
         yield what  # type: ignore[misc]
-
-
-def _adds_text(what: What) -> bool:
-    """Whether texts are put together by `+`: a number is added to no text."""
-    if not isinstance(what, Term) or what.op != "Add":
-        return False
-    return any(
-        (isinstance(each, Const) and isinstance(each.value, str))
-        or (isinstance(each, Term) and (each.op in ("text", "path") or _adds_text(each)))
-        for each in what.args
-    )
 
 
 def folder_and_name(path: Spelling) -> tuple[Spelling, Spelling]:

@@ -19,7 +19,15 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Table, Term, Value, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    RANKS,
+    Const,
+    Table,
+    Term,
+    Value,
+    text,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import (
     around,
     between,
@@ -278,12 +286,25 @@ def made_by(save: Event) -> Value | None:
 
 def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
     """The looks at the disk by which ranks decide."""
-    chain = parting.why.chain() if parting.why else ()
-    places = {(each.place.path, each.place.line) for each in chain}
-    places.add((parting.place.path, parting.place.line))
-    for event, way in events(run.root, "look", "list"):
-        if (event.path, event.place.line) in places and not is_the_starters(way):
-            yield event, way
+    return looks_behind(run, parting.condition, (parting.place.path, parting.place.line))
+
+
+def looks_behind(run: Run, value: Value, *places: tuple[str, int]) -> Iterator[tuple[Event, Way]]:
+    """The looks at the disk of which a value comes, or may come; and those at these places."""
+    known, paths, seen, stack = set(places), set[object](), set[object](), [value]
+    while stack:
+        each = stack.pop()
+        known |= {(x.place.path, x.place.line) for x in (each.why.chain() if each.why else ())}
+        for part in within(each.what):
+            if isinstance(part, Term) and part not in seen:
+                seen.add(part)
+                paths |= set(part.args) if part.op in ("disk", "listed") else set()
+                stack += run.vm.store.options(Value(part)) if part.op == "joined" else ()
+    for look, way in events(run.root, "look", "list"):
+        path = _path(look)
+        is_asked = (look.path, look.place.line) in known or (path and path.what in paths)
+        if is_asked and not is_the_starters(way):
+            yield look, way
 
 
 def restores(run: Run) -> bool:

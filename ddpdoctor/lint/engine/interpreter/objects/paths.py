@@ -23,10 +23,13 @@ def is_path(vm: Machine, value: Value) -> bool:
     return isinstance(value.what, Term) and value.what.op == "path"
 
 
-def is_text(value: Value) -> bool:
-    """Whether a value surely is a text: only a path can be divided by it."""
-    what = value.what
-    return isinstance(value.constant, str) or (isinstance(what, Term) and what.op == "text")
+def is_of_text(what: object) -> bool:
+    """Whether it surely is a text, or a path: so is what is added to it, or is divided by it."""
+    if isinstance(what, Const):
+        return isinstance(what.value, str)
+    if not isinstance(what, Term):
+        return False
+    return what.op in ("text", "path") or (what.op == "Add" and any(map(is_of_text, what.args)))
 
 
 def joined_path(vm: Machine, parts: list[Value]) -> Value:
