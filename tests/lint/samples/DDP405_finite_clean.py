@@ -17,6 +17,8 @@ def one_pass(model, optimizer, loader, strict):
         if not math.isfinite(value):
             print(f"the loss is {value}", file=sys.stderr)
             sys.exit(1)
+        known = loss.detach().isfinite().sum()
+        assert known.ndim == 0 and known.shape == mean.shape
         if strict:
             assert not torch.isnan(mean).any(), "NaN"
         optimizer.zero_grad()

@@ -47,7 +47,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
 )
 from ddpdoctor.lint.engine.libraries import Effect, Library
-from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
+from ddpdoctor.lint.engine.libraries.torch import ASKING
 from ddpdoctor.lint.engine.trees import Function
 
 NUMBERED = "#numbered"
@@ -776,12 +776,11 @@ def _is_setting(vm: Machine, what: object) -> bool:
         return isinstance(what, Const)
     if what.op == "of" and isinstance(what.args[0], Ref):
         return vm.type_of(Value(what.args[0])) == "argparse.Namespace"
-    if what.op in _ASKED:
+    if what.op in ASKING:
         return all(_is_setting(vm, each) for each in what.args)
     return what.op == "option"
 
 
-_ASKED = ("and", "or", "not", *COMPARISONS)
 _STARTERS = ("spawn", "start_processes", "Process")
 _OF_RANKS = ("collective", "init", "spawn", "wrap")
 

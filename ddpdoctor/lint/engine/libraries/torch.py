@@ -317,6 +317,8 @@ PRODUCTS = frozenset(_PRODUCTS.split())
 ORDERINGS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
 """How an operator's and a method's comparisons are named."""
+ASKING = COMPARISONS | {"and", "or", "not"}
+"""What a question is put together of."""
 WITHOUT_GRAPH = COMPARISONS | frozenset(
     {"argmax", "argmin", "argsort", "bool", "detach", "int", "isfinite", "isnan", "long", "nonzero"}
     | {"bernoulli", "multinomial", "sample"}

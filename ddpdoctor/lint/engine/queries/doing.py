@@ -34,7 +34,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
+from ddpdoctor.lint.engine.libraries.torch import ASKING, COMPARISONS
 from ddpdoctor.lint.engine.queries.order import is_spawned, start_of
 from ddpdoctor.lint.engine.queries.words import letter
 
@@ -84,7 +84,7 @@ class Doers:
 
     def _counts(self, what: object) -> bool:
         """Whether a condition asks how far a loop has come, such as `step % every == 0`."""
-        if not isinstance(what, Term) or what.op not in _ASKING:
+        if not isinstance(what, Term) or what.op not in ASKING:
             return False
         if what.op in COMPARISONS:
             return any(self._is_counted(each) for side in what.args for each in within(side))
@@ -124,9 +124,6 @@ def _was_found(condition: Value) -> bool:
     """Whether what was found on the disk decides, and not the disk itself."""
     asks = any(isinstance(each, Term) and each.op == "disk" for each in within(condition.what))
     return condition.agree.cause == "disk" and not asks
-
-
-_ASKING = {"and", "or", "not", *COMPARISONS}
 
 
 def _asks_for_none(test: ast.AST) -> bool:

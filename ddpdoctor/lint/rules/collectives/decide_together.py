@@ -37,13 +37,13 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Tensor, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, What
+from ddpdoctor.lint.engine.libraries.torch import ASKING
 from ddpdoctor.lint.engine.queries.doing import doers, is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
-from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
@@ -123,7 +123,7 @@ def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
             continue
         exits = (leaves(arm.body) for arm in node.arms)
         left = next((each for each in exits if each is not None and each.is_failure), None)
-        if left is None or id(node.node) in told or not _asks_if_finite(run, node.condition):
+        if left is None or id(node.node) in told or not _asks_if_finite(run, node.condition.what):
             continue
         loops = (step.node for step in way if isinstance(step.node, Loop))
         others = next((e for x in loops for e, _ in events(x.body, "backward", "collective")), None)
@@ -142,18 +142,20 @@ def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
         )
 
 
-def _asks_if_finite(run: Run, condition: Value) -> bool:
+def _asks_if_finite(run: Run, what: What) -> bool:
     """Whether it asks for a number that is none, or has no bound."""
-    asked = (x for x in within(condition.what) if isinstance(x, Term) and x.op in ("lib", "call"))
-    names = [str(each.args[0]) for each in asked if each.args]
-    for each in within(condition.what):
-        if isinstance(each, Tensor):
-            names += (
-                run.vm.made[x.what].by for x in origins(run, Value(each)) if x.what in run.vm.made
-            )
-    return any(each.rpartition(".")[2] in _FINITE for each in names)
+    made = run.vm.made.get(what)
+    by, of = (made.by, [each.what for each in made.of]) if made is not None else ("", [])
+    if isinstance(what, Term):
+        is_named = what.op in ("lib", "call") and bool(what.args)
+        by = str(what.args[0]) if is_named else by
+        of += what.args if is_named or what.op in ASKING else ()
+    name = by.rpartition(".")[2]
+    is_asked = name in _COUNTED or (isinstance(what, Term) and what.op in ASKING)
+    return name in _FINITE or (is_asked and any(_asks_if_finite(run, each) for each in of))
 
 
+_COUNTED = ("any", "all", "sum", "item", "bool", "logical_not", "Invert")
 _FINITE = ("isfinite", "isnan", "isinf")
 """Of math, numpy and torch, and of their arrays."""
 
