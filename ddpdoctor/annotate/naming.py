@@ -24,6 +24,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import text
+from ddpdoctor.lint.engine.libraries.objects import ENDS_A_LOOP
 from ddpdoctor.lint.reason import Line, Reason
 
 _STANDOFFS = {
@@ -38,8 +39,6 @@ _UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _HEARD = ("collective", "forward", "backward", "group", "wrap", "send", "recv")
 _ANSWERS = {"send": "recv", "recv": "send"}
 _NOT_WAITING = ("ended", "together")
-_ENDS = frozenset({"should_training_stop", "should_stop"})
-"""What transformers' and Lightning's trainers read to end their loops."""
 _CALLERS = 3
 _DECISIONS = 3
 
@@ -279,7 +278,7 @@ def _ends(file: str) -> Iterator[tuple[ast.Assign, ast.expr | None]]:
     for node in ast.walk(source.tree) if source is not None else ():
         if not isinstance(node, ast.Assign) or source is None:
             continue
-        sets = any(isinstance(to, ast.Attribute) and to.attr in _ENDS for to in node.targets)
+        sets = any(isinstance(to, ast.Attribute) and to.attr in ENDS_A_LOOP for to in node.targets)
         if sets and not (isinstance(node.value, ast.Constant) and not node.value.value):
             tests = (each.test for each in source.around(node) if isinstance(each, ast.If))
             yield node, next(tests, None)

@@ -16,3 +16,6 @@ EFFECTS = """
 *.to_feather            event kind=write path=path@0
 *.savefig               event kind=write path=fname@0
 """
+
+ENDS_A_LOOP = frozenset({"should_training_stop", "should_stop"})
+"""Attributes by which a trainer is told to end its loop: transformers' control, Lightning's own."""
