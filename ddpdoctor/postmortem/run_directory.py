@@ -174,8 +174,8 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
     by_doctor = any(p.report is not None and p.report.ended_by == "doctor" for p in where.values())
     for number, part in where.items():
         rank = evidence.ranks[number]
-        lost = rank.exceptions[-1] if rank.exceptions else _on_its_way_out(rank)
-        if by_doctor and lost is not None and is_casualty(lost):
+        lost = [*_on_its_way_out(rank), *rank.exceptions[-1:]]
+        if by_doctor and lost and is_casualty(lost[-1]):
             # It waited still when those were ended that it waited for, and lost them.
             rank.exceptions, rank.thrown = [], []
             rank.stuck = rank.stuck or _broken_off(rank, lost)
@@ -199,18 +199,21 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
             rank.fate = Fate(number, rank.pid, code, None, rank.last_event)
 
 
-def _on_its_way_out(rank: RankEvidence) -> ExceptionRecord | None:
-    """What a rank that was ended had no time to end with: it has called nothing since."""
-    for thrown in rank.thrown[-1:]:
-        if not any(call.begun > thrown.time for call in rank.collectives[-1:]):
-            return thrown
+def _on_its_way_out(rank: RankEvidence) -> list[ExceptionRecord]:
+    """What came out of its last call: a rank that was ended may have no time to end with it."""
+    return [
+        thrown
+        for thrown in rank.thrown[-1:]
+        if not any(call.begun > thrown.time for call in rank.collectives[-1:])
+    ]
+
+
+def _broken_off(rank: RankEvidence, errors: list[ExceptionRecord]) -> Stuck | None:
+    """Where it waited when one of these came: the first may be seen before it leaves, no other."""
+    for pause in reversed(rank.pauses):
+        if any(pause.since <= error.time <= pause.seen for error in errors):
+            return pause
     return None
-
-
-def _broken_off(rank: RankEvidence, error: ExceptionRecord) -> Stuck | None:
-    """Where it waited when this came."""
-    waits = (each for each in reversed(rank.pauses) if each.since <= error.time <= each.seen)
-    return next(waits, None)
 
 
 def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:

@@ -171,21 +171,28 @@ def test_the_report_of_the_run_tells_best_how_ranks_ended(tmp_path: Path) -> Non
     assert "SIGSEGV" in finding.cause
 
 
-@pytest.mark.parametrize("last", ["exception", "thrown"])
+@pytest.mark.parametrize(
+    "came",
+    [
+        {"exception": 14.1, "moved": 14.2},
+        {"thrown": 14.1, "moved": 14.2},
+        {"thrown": 14.1, "moved": 14.2, "exception": 14.3},
+    ],
+    ids=" ".join,
+)
 def test_a_rank_that_lost_those_whom_the_doctor_ended_has_waited_for_them(
-    tmp_path: Path, last: str
+    tmp_path: Path, came: dict[str, float]
 ) -> None:
     lost = {"type": "RuntimeError", "message": "Connection closed by peer", "frames": []}
-    raised = event(
-        last, 14.1, exception={**lost, "place": None, "cause": None}, out_of="all_reduce"
-    )
+    given = {"exception": {**lost, "place": None, "cause": None}, "out_of": "all_reduce"}
+    end = [event(kind, at, **({} if kind == "moved" else given)) for kind, at in came.items()]
     # It had waited elsewhere before, and for longer.
     before = event("stuck", 11.0, since=10.3, stack=[["a.py", 1, "f"]], place=["a.py", 1, "f"])
     start, rest = log_of(1, "all_reduce", 5).split('{"k": "stuck"')
     short = '{"k": "stuck"' + rest.replace("12.1", "13.8").replace('"t": 12.5', '"t": 13.9')
     blocked(tmp_path)
     log = tmp_path / "attempt-0-29500" / "rank-1.log"
-    log.write_text(start + before + event("moved", 12.0) + short + raised + event("moved", 14.2))
+    log.write_text("".join([start, before, event("moved", 12.0), short, *end]))
     ((name, evidence),) = material(tmp_path).attempts
     report = of_job("run", [Attempt.of(name, evidence)], [], subject=("python",))
     (tmp_path / REPORT).write_text(render(report.model_copy(update={"ended_by": "doctor"}), "json"))
