@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -44,6 +44,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.doing import MAIN, is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.words import (
+    Word,
     Words,
     classes,
     has_loops,
@@ -351,33 +352,38 @@ class _ByRank:
                             self._blame(arm.body, mask & arm.mask, here)
 
     def _paired(self, seq: Seq, mask: int) -> set[int]:
-        """Choices whose ways meet each other's: "the main process first", or if and else apart."""
-        found: list[tuple[int, dict[int, tuple[object, ...]]]] = []
-        for index, node in enumerate(seq.items):
-            if isinstance(node, Choice | Called) and not (
-                isinstance(node, Choice) and any(leaves(arm.body) for arm in node.arms)
-            ):
-                said = {
-                    rank: self.words.of_items([node], rank)[0]
-                    for rank in self.ranks
-                    if mask & (1 << rank)
-                }
-                if len(set(said.values())) > 1:
-                    found.append((index, said))
+        """Choices whose ways meet each other's: "the main process first", or if and else apart.
+
+        From the first of them to the last all ranks say the same, one after the other.
+        """
+        ranks = [rank for rank in self.ranks if mask & (1 << rank)]
+        apart = [index for index, node in enumerate(seq.items) if self._parts(node, ranks)]
         paired: set[int] = set()
-        for number, (index, said) in enumerate(found):
-            for other, theirs in found[number + 1 :]:
-                if index in paired or other in paired:
-                    continue
-                together = {said[rank] + theirs[rank] for rank in said}
-                # What is said in between would meet the one here and the other there.
-                between = seq.items[index + 1 : other]
-                if len(together) == 1 and not self._is_heard(between, said):
-                    paired |= {index, other}
+        for first in apart:
+            if first in paired:
+                continue
+            said: dict[int, Word] = dict.fromkeys(ranks, ())
+            begun = first
+            for last in (each for each in apart if each >= first):
+                between, node = seq.items[begun:last], [seq.items[last]]
+                for rank in ranks:
+                    told = self.words.of_items(between, rank)[0]
+                    # What may be said in a loop of attempts, or not, is silence if nothing is.
+                    told = told if speaks(told) else ()
+                    said[rank] += told + self.words.of_items(node, rank)[0]
+                begun = last + 1
+                if len(set(said.values())) == 1:
+                    paired |= {each for each in apart if first <= each <= last}
+                    break
         return paired
 
-    def _is_heard(self, items: list[Node], ranks: Iterable[int]) -> bool:
-        return any(speaks(self.words.of_items(items, rank)[0]) for rank in ranks)
+    def _parts(self, node: Node, ranks: list[int]) -> bool:
+        """Whether ranks say different things in it, and all go on behind it."""
+        if not isinstance(node, Choice | Called):
+            return False
+        if isinstance(node, Choice) and any(leaves(arm.body) for arm in node.arms):
+            return False
+        return len({self.words.of_items([node], rank)[0] for rank in ranks}) > 1
 
     def _choice(self, node: Choice, rest: list[Node], mask: int, way: Way) -> int:
         """Blame a choice of the rank; the ranks that go on."""

@@ -132,7 +132,7 @@ class Words:
         ways = []
         for word, left in said:
             ways.append((word, left) if left else (word + after[0], after[1]))
-        alive = [way for way in ways if way[1] != "raise"]
+        alive = [way for way in ways if way[1] not in ("raise", "assert")]
         if len(set(alive)) == 1:
             found.extend(alive[0][0])
             return tuple(found), alive[0][1]
