@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter import folding
@@ -189,10 +190,34 @@ def _is_cut(parting: Parting) -> bool:
 def _reduced(run: Run) -> Callable[[Event], bool]:
     """Whether a backward concerns all ranks: not where its loss comes of bare models alone.
 
-    Nor where it comes of those that some ranks have wrapped in a group of their own. Of which model
-    a loss comes may not be known: where another comes of a wrapper, this one is taken for a bare
-    model's.
+    Nor where it comes of those that some ranks have wrapped in a group of their own, or where none
+    is wrapped yet. Of which model a loss comes may not be known: where another comes of a wrapper,
+    this one is taken for a bare model's.
     """
+    early = _before_wrapping(run)
+    among = _of_wrappers(run)
+    return lambda backward: id(backward) not in early and among(backward)
+
+
+def _before_wrapping(run: Run) -> set[int]:
+    """The backwards that are run before anything is wrapped, or goes through a wrapper."""
+    done = list(events(run.root, "wrap", "forward", "backward"))
+    shared = [(event, way) for event, way in done if _is_shared(event)]
+    rounds = {id(step.node) for _, way in shared for step in way if isinstance(step.node, Loop)}
+    return {
+        id(event)
+        for event, way in takewhile(lambda each: not _is_shared(each[0]), done)
+        if event.kind == "backward" and rounds.isdisjoint(id(step.node) for step in way)
+    }
+
+
+def _is_shared(event: Event) -> bool:
+    going = event.kind == "forward" and is_world(event.values.get("group"))
+    return going or event.kind == "wrap"
+
+
+def _of_wrappers(run: Run) -> Callable[[Event], bool]:
+    """Whether the loss of a backward comes, or may come, of a wrapped model."""
     wrapping = [event.values for event, _ in events(run.root, "wrap") if letter(event)]
     forwards = [event.values for event, _ in events(run.root, "forward")]
     going = [each.get("model") for each in forwards if is_world(each.get("group"))]
