@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Literal
 
@@ -18,7 +19,7 @@ def skipped_steps(run: Run) -> Iterator[Parting]:
     for node, way in walk(run.root):
         if not isinstance(node, Choice) or node.condition.agree.kind != "local":
             continue
-        if node.condition.agree.cause not in ("data", "exception"):
+        if node.condition.agree.cause not in ("data", "exception") or _works_on_what_all_have(node):
             continue
         loop = next((s.node for s in reversed(way) if isinstance(s.node, Loop)), None)
         if loop is not None and (steps := _steps_of_one_arm(node)):
@@ -40,6 +41,15 @@ def _steps_of_one_arm(choice: Choice) -> list[Event]:
     return next((each for each in taken if each), []) if any(passed) and not leaves else []
 
 
+def _works_on_what_all_have(choice: Choice) -> bool:
+    """Whether it is a `try` that handles reduced gradients alone: who fails there is not alone."""
+    if not isinstance(choice.node, ast.Try):
+        return False
+    done = {id(event.node) for event, _ in events(choice.arms[0].body, *_ON_GRADIENTS)}
+    body = [*choice.node.body, *choice.node.orelse]
+    return all(isinstance(each, ast.Expr) and id(each.value) in done for each in body)
+
+
 def _lone_steps(part: Seq) -> list[Event]:
     """The steps of a part in which the ranks do not meet."""
     if any(True for _ in events(part, *_DONE)):
@@ -48,6 +58,7 @@ def _lone_steps(part: Seq) -> list[Event]:
 
 
 _DONE = ("backward", "forward", "collective")
+_ON_GRADIENTS = ("unscale", "clip", "step")
 
 
 def _parting(
