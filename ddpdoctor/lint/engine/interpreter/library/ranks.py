@@ -95,6 +95,8 @@ def _collective(vm: Machine, call: Call) -> Value:
     if call.effect.option("result") == "same":
         of = frozenset().union(*(wrappers(vm, each) for each in call.args))
         found = memory.fresh(vm, Value(Tensor(vm.site(call.node), of), SAME))
+        if not subset:
+            vm.store.put((found.what, TOLD), Value(Const(operation), SAME))
         if "gives" in values:  # copied, without its graph
             event.values["filled"] = found
         if "adds" in values:
