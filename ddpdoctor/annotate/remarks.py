@@ -204,7 +204,25 @@ def _compares(text: Text, test: ast.expr, way: Sequence[Place]) -> bool:
             sides = (each.left, *each.comparators)
             if not any(isinstance(s, ast.Constant) or _counts(text, s, way) for s in sides):
                 return True
-    return False
+    return any(_compares(*given) for given in _given(text, test, way))
+
+
+def _given(
+    text: Text, test: ast.expr, way: Sequence[Place]
+) -> Iterator[tuple[Text, ast.expr, Sequence[Place]]]:
+    """What a function was given of that which is asked, in the line of `way` that has called it."""
+    function = text.function(test)
+    if function is None or not way:
+        return
+    *outer, caller = way
+    calling = read(caller.file)
+    statement = calling.at(caller.line) if calling is not None else None
+    if calling is None or statement is None:
+        return
+    for each in ast.walk(test):
+        if isinstance(each, ast.Name):
+            for value in calling.given(statement, function, each.id):
+                yield calling, value, outer
 
 
 def _counts(text: Text, value: ast.expr, way: Sequence[Place]) -> bool:

@@ -784,6 +784,43 @@ def test_a_save_under_a_comparison_with_the_best_is_a_decision(
     assert saves == [save.place] * is_told
 
 
+KEEPING = """\
+import torch
+
+
+def keep(model, is_best, name="last.pt"):
+    if is_best:
+        torch.save(model.state_dict(), name)
+"""
+HANDED = """\
+from keeping import keep
+
+
+def main(model, batches, args):
+    best = 0.0
+    for step, batch in enumerate(batches):
+        score = model(batch)
+        is_best = {test}
+        best = max(score, best)
+        keep(model, is_best)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "is_told"), [("score > best", True), ("step > args.warmup", False), ("True", False)]
+)
+def test_a_save_goes_by_the_comparison_that_its_function_is_given(
+    tmp_path: Path, test: str, is_told: bool
+) -> None:
+    (keeping := tmp_path / "keeping.py").write_text(KEEPING, encoding="utf-8")
+    (file := tmp_path / "train.py").write_text(HANDED.format(test=test), encoding="utf-8")
+    given = noted(file, "DDP214", "metric-not-reduced", 7, is_suspicion=True)
+    at = Place(str(keeping), 6, "keep")
+    save = RankPlace(ranks=(0,), place=at, doing="saves", stack=(Place(str(file), 10, "main"), at))
+    given = given.model_copy(update={"severity": "info", "places": (*given.places, save)})
+    assert [each.severity for each in annotate([given])] == ["warning"] * is_told
+
+
 LEVELS = """import torch
 import torch.distributed as dist
 from torch import nn
