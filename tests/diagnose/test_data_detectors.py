@@ -522,6 +522,26 @@ def test_an_index_that_means_other_samples_is_proven_by_what_came_of_it() -> Non
     assert (finding.code, finding.certainty) == ("DDP217", "proven")
 
 
+def parts(*, apart: bool, identity: str = "one set") -> list[RankEvidence]:
+    """Ranks whose sampler deals out a part that each has chosen of one set; nothing is held out."""
+    found = shards()
+    for rank, (each,) in enumerate(found):
+        chosen = tuple(n for n in range(20) if n % 5 != (rank if apart else 0))
+        found[rank] = [replace(each, members=chosen, members_place=SPLIT, identity=identity)]
+    return world(found)
+
+
+def test_a_part_that_each_rank_has_chosen_for_itself_is_dealt_out_to_no_purpose() -> None:
+    finding = only(parts(apart=True))
+    assert (finding.code, finding.certainty) == ("DDP217", "evidence")
+    assert "another part" in finding.cause
+
+
+@pytest.mark.parametrize(("apart", "identity"), [(False, "one set"), (True, "")])
+def test_one_part_or_a_set_that_is_not_known_is_none(apart: bool, identity: str) -> None:
+    assert said(parts(apart=apart, identity=identity)) == []
+
+
 def test_where_another_part_of_the_samples_is_alike_nothing_is_proven() -> None:
     finding = only(meant({rank: (f"augmented by {rank} ", "label ") for rank in range(WORLD)}))
     assert (finding.code, finding.certainty) == ("DDP217", "evidence")

@@ -1,7 +1,8 @@
 """DDP217: the same index of a dataset is not the same sample on every rank.
 
-A sampler deals out indices, so ranks share the data only if an index means one sample. Seen in two
-ways, whatever the code looks like. The elements of what the dataset is made of: in another order,
+A sampler deals out indices, so ranks share the data only if an index means one sample. Seen in
+three ways, whatever the code looks like. The part of one set that each rank has chosen, as a split
+does. The elements of what the dataset is made of: in another order,
 or others; that these are its samples is concluded. And, when ranks change shards from epoch to
 epoch, the samples themselves: proven where all that was stable on each rank (the same index gave
 the same twice) differs between ranks; what augmentation changes is stable nowhere. Where another
@@ -42,9 +43,22 @@ def detect(case: Case) -> Iterator[Finding]:
             continue  # told by the order of the files
         if "DDP206" in case.told and any(loader.members for loader in kin.values()):
             continue  # told by the split
-        if (seen := _by_elements(kin) or _by_samples(case, kin)) is not None:
+        seen = _by_members(kin) or _by_elements(kin) or _by_samples(case, kin)
+        if seen is not None:
             yield _finding(case, kin, *seen)
             return
+
+
+def _by_members(kin: loaders.Kin) -> tuple[str, str] | None:
+    """The parts of one set that ranks have chosen, by which of its indices these are.
+
+    What has nothing in common may have been dealt out before.
+    """
+    first, *others = dict.fromkeys(frozenset(each.members or ()) for each in kin.values())
+    sets = {each.identity for each in kin.values()}
+    if len(sets) > 1 or "" in sets or not others or not all(first & each for each in others):
+        return None
+    return "each is another part of one and the same set", "evidence"
 
 
 def _by_elements(kin: loaders.Kin) -> tuple[str, str] | None:
