@@ -16,7 +16,7 @@ def train(loader):
         opt.step()
         for name, value in losses.items():
             sums[name] = sums.get(name, 0.0) + value.item()
-    for name in sums:  # <-- DDP418
+    for name in sums:  # <- DDP418
         total = torch.tensor(sums[name])
         dist.all_reduce(total)
         sums[name] = total.item()

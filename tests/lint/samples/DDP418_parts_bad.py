@@ -11,7 +11,7 @@ def made(name, *args):
 
 
 def compare(module):
-    for name, tensor in module.items():  # <-- DDP418
+    for name, tensor in module.items():  # <- DDP418
         other = tensor.detach().clone()
         dist.broadcast(tensor=other, src=0)
         assert (tensor == other).all(), name
