@@ -114,6 +114,20 @@ def test_a_correct_look_alike_is_not_accused(name: str, tmp_path: Path) -> None:
     assert found(LOOK_ALIKES[name], tmp_path) == set()
 
 
+def test_what_may_be_looked_up_is_not_surely_run_again(tmp_path: Path) -> None:
+    text = HEAD + (
+        "import functools, sys\n@functools.cache\ndef score(place):\n    dist.barrier()\n"
+        "    return place\nfor each in sys.argv:\n    score(each)\n"
+        "if dist.get_rank() == 0:\n    score(sys.argv[1])\n"
+    )
+    told = {}
+    for name, source in {"kept.py": text, "run.py": text.replace("@functools.cache\n", "")}.items():
+        (tmp_path / name).write_text(source)
+        found = lint([str(tmp_path / name)]).diagnostics
+        told[name] = [(each.code, each.confidence) for each in found]
+    assert told == {"kept.py": [("DDP401", "likely")], "run.py": [("DDP401", "certain")]}
+
+
 def test_a_base_class_in_another_file_is_followed(tmp_path: Path) -> None:
     (tmp_path / "base.py").write_text(
         "import torch.distributed as dist\n\n\nclass Base:\n    def setup(self):\n"

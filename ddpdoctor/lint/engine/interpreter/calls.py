@@ -29,7 +29,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     memory,
 )
 from ddpdoctor.lint.engine.interpreter.store import State, Writes
-from ddpdoctor.lint.engine.interpreter.tree import Called, Exit, Seq
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Called, Choice, Exit, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     EVERYONE,
@@ -224,6 +224,9 @@ def call_value(
     if isinstance(what, Class):
         return instantiate(vm, what, args, kwargs, node)
     if isinstance(what, Lib):
+        home, _, last = what.name.rpartition(".")
+        if home == "pathlib.Path" and args:  # `Path.is_file(place)` is `place.is_file()`
+            return methods.call_method(vm, args[0], last, args[1:], kwargs, node)
         return call_library(vm, what.name, None, args, kwargs, node)
     if isinstance(what, Partial):
         named = dict(what.named)
@@ -390,7 +393,21 @@ def _kept(
     found = vm.store.get((given, "#kept"))
     if found is None:
         plain = replace(what, flags=what.flags - {"cached"})
-        found = call_function(vm, plain, args, kwargs, node)
+        is_told = not kwargs and all(isinstance(each, Const) for each in given[1:])
+        ran = vm.store.get((plain, "#ran"))
+        all_told = is_told and (ran is None or ran.is_const(True))
+        outside, vm.out = vm.out, Seq()
+        try:
+            found = call_function(vm, plain, args, kwargs, node)
+        finally:
+            body, vm.out = vm.out, outside
+        if ran is None or all_told:
+            outside.items.extend(body.items)
+        elif body.items:  # for the same arguments, it was run before and is looked up here
+            arms = [Arm(vm.mask, each, vm.mask) for each in (body, Seq())]
+            unknown = Value(NOTHING, UNKNOWN)
+            outside.items.append(Choice(unknown, node, node, vm.path, arms, vm.frame.name))
+        vm.store.put((plain, "#ran"), Value(Const(all_told)))
         if not kwargs and has_identity(given[1:]):
             vm.store.put((given, "#kept"), found)
     return found
