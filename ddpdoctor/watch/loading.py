@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
-from ddpdoctor.watch import datasets
+from ddpdoctor.watch import datasets, numbered
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
@@ -307,6 +307,9 @@ class Loading:
             deals=harmless(_deals)(loader) or {},
             shared_by=harmless(_sharer)(loader.batch_sampler) or {},
         )
+        rows = self.log.rows
+        if rows and (found := numbered.in_dataset(rows, dataset)):
+            self.log.write("numbered", place=_maker(dataset), found=found, dealt=True)
         return True
 
     def _split(self, layers: list[Any]) -> Frame | None:

@@ -1,8 +1,9 @@
-"""Records how the program has numbered words when a model is wrapped that has a row for each.
+"""Records how the program has numbered words for whose numbers a wrapped model has a row each.
 
-Found are the dictionaries of the user's frames, of their modules, and of the objects that these
-hold, that give each of several words a number of its own, from 0 on. What is written of one are
-digests of its words and of their order, which are equal where these are.
+Found are the dictionaries that give each of several words a number of its own, from 0 on: as a
+model is wrapped those of the user's frames, of their modules, and of the objects that these hold;
+and those of a dataset as it is first gone over. What is written of one are digests of its words and
+of their order, which are equal where these are.
 """
 
 from __future__ import annotations
@@ -26,22 +27,39 @@ _OBJECTS, _DEPTH, _FRAMES, _FOUND = 2000, 2, 16, 16
 
 
 @harmless
-def facts(module: Any) -> list[dict[str, Any]]:
-    """The rows of the event `numbered`."""
-    rows = {p.shape[0]: name for name, p in module.named_parameters() if p.dim()}
+def rows(module: Any) -> dict[int, str]:
+    """A parameter of a module by how many rows it has."""
+    return {p.shape[0]: name for name, p in module.named_parameters() if p.dim()}
+
+
+@harmless
+def in_frames(known: dict[int, str]) -> list[dict[str, Any]]:
+    """The rows of the event `numbered` of what the user's frames can see."""
+    return _facts(known, _held())
+
+
+@harmless
+def in_dataset(known: dict[int, str], dataset: Any) -> list[dict[str, Any]]:
+    """The same of what a dataset holds."""
+    kind = type(dataset).__qualname__
+    own = ((f"{kind}.{name}", value) for name, value in _own(dataset).items())
+    return _facts(known, (each for each in own if issubclass(type(each[1]), dict)))
+
+
+def _facts(known: dict[int, str], held: Iterator[tuple[str, Any]]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    for path, held in _held():
-        size = dict.__len__(held)
-        row = next((n for n in range(size, size + _BESIDE) if n in rows), None)
+    for path, each in held:
+        size = dict.__len__(each)
+        row = next((n for n in range(size, size + _BESIDE) if n in known), None)
         if not _LEAST <= size <= _MOST or row is None or len(found) >= _FOUND:
             continue
-        value = dict.copy(held)
+        value = dict.copy(each)
         if all(type(word) is str for word in value) and set(value.values()) == set(range(size)):
             ordered = sorted(value, key=value.__getitem__)
             found.append(
                 {
                     "name": path,
-                    "rows": rows[row],
+                    "rows": known[row],
                     "words": _digest(sorted(ordered)),
                     "order": _digest(ordered),
                     "first": [word[:40] for word in ordered[:_LEAST]],

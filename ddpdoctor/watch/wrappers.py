@@ -53,7 +53,8 @@ def install(log: Log) -> Callable[[BaseException], None]:
             raise
         _note_wrapper(log, alive, built_of, wrapper)
         log.write("layout", wrapper=len(alive) - 1, **(laid_out or {}))
-        if found := numbered.facts(given):
+        log.rows |= (rows := numbered.rows(given) or {})
+        if found := numbered.in_frames(rows):
             log.write("numbered", place=users_frame(), found=found)
         built(wrapper)
 

@@ -200,6 +200,41 @@ def test_the_line_that_sets_a_learning_rate_of_a_ranks_own_comes_first(
     assert (own[0], own[-1]) == (lines[0], lines[-1])
 
 
+LAUNCHED = """\
+import torch
+import torch.distributed as dist
+from launching import launch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def main(data):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    for epoch, batch in enumerate(DataLoader(data, sampler=DistributedSampler(data))):
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+        if {asks}:
+            schedule.step()
+
+
+launch(main)
+"""
+
+
+@pytest.mark.parametrize(("asks", "first"), [("loss.item() < 1", 18), ("epoch % 2", 16)])
+def test_a_schedule_that_is_stepped_by_a_ranks_own_number_is_told_also_of_what_a_library_calls(
+    tmp_path: Path, asks: str, first: int
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(LAUNCHED.format(asks=asks), "utf-8")
+    (found,) = annotate([noted(file, "DDP300", "rates-apart", 16)])
+    assert lines_of(found)[0] == first
+
+
 NEVER = """\
 from torch import Tensor, nn
 import torch.distributed as dist

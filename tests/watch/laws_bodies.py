@@ -1756,6 +1756,41 @@ def numbered_for_itself() -> None:
     numbered(lambda rank, words: words[rank:] + words[:rank], rows=7)
 
 
+class Spoken(Dataset[Tensor]):
+    """Samples with a speaker each, numbered as they were met or in order."""
+
+    def __init__(self, speakers: list[str]) -> None:  # the speakers
+        self.numbers = {name: number for number, name in enumerate(speakers)}
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.tensor([self.numbers[f"speaker {index % 12}"]])
+
+
+def numbered_late(meet: Callable[[int, list[str]], list[str]]) -> None:
+    """Wrap a model that has a row for each of 12 speakers, and then make the dataset of them."""
+    rank = join()
+    model = DistributedDataParallel(nn.EmbeddingBag(12, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = Spoken(meet(rank, [f"speaker {number}" for number in range(12)]))
+    for batch in DataLoader(data, batch_size=4, sampler=DistributedSampler(data)):
+        optimizer.zero_grad()
+        model(batch).sum().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def numbered_by_dataset() -> None:
+    numbered_late(lambda rank, words: words[rank:] + words[:rank])
+
+
+def dataset_in_order() -> None:
+    numbered_late(lambda rank, words: sorted(words[rank:] + words[:rank]))
+
+
 def weighed(
     loss_of: Callable[[Tensor, Tensor], Tensor],
     *,

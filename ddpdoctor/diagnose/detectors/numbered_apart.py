@@ -1,7 +1,8 @@
 """DDP213: the same word has another number on each rank, and the model a row for each number.
 
-The dictionaries were compared as the model was wrapped: the same words, in another order, and a
-replicated parameter with as many rows. That the rows are those of the words is concluded.
+The dictionaries were compared as the model was wrapped, or as the dataset that holds one was first
+gone over: the same words, in another order, and a replicated parameter with as many rows. That the
+rows are those of the words is concluded.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ def _finding(found: dict[int, Numbering]) -> Finding:
     ranks = tuple(sorted(found))
     first = found[ranks[0]]
     told = "; ".join(f"rank {rank}: {', '.join(found[rank].first)}, ..." for rank in ranks[:4])
+    doing = "makes the dataset" if first.dealt else "wrapped the model"
     return Finding(
         code="DDP213",
         title="numbered-apart",
         severity="warning",
         certainty="evidence",
         ranks=ranks,
-        places=(RankPlace(ranks=ranks, place=first.place, doing="wrapped the model"),),
+        places=(RankPlace(ranks=ranks, place=first.place, doing=doing),),
         cause=f"{first.name} gives the same words other numbers on each of {named(ranks)}, and a "
         f"row of {first.rows} stands for each number: the ranks train one row for different words.",
         cure=Cure(text="Number the words in one order on all ranks: enumerate(sorted(...))."),

@@ -17,7 +17,7 @@ class Numbering:
     """One dictionary of words, each with a number of its own."""
 
     place: Place | None
-    """Where the model was wrapped."""
+    """Where the model was wrapped, or the dataset made."""
     name: str
     rows: str
     """The parameter that has a row for each."""
@@ -27,11 +27,14 @@ class Numbering:
     """Digest of the words in the order of their numbers."""
     first: tuple[str, ...]
     """Those with the lowest numbers."""
+    dealt: bool = False
+    """It is a dataset's."""
 
 
 @event("numbered")
 def numbered(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
-    """All that were there as one model was wrapped."""
+    """All that were there as one model was wrapped, or a dataset first gone over."""
     place = Place(*given["place"]) if given["place"] else None
     for row in given["found"]:
-        rank.of(Numbering).append(Numbering(place=place, **typed(row)))
+        numbering = Numbering(place=place, dealt=given.get("dealt", False), **typed(row))
+        rank.of(Numbering).append(numbering)

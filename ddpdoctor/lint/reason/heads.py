@@ -10,7 +10,7 @@ from ddpdoctor.lint.engine.interpreter.loading import Loader
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.program import Program, Run, run_alone, run_file
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, text
+from ddpdoctor.lint.engine.interpreter.values import Ref, Value, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.rates import settings
@@ -157,18 +157,16 @@ class Heads:
         return []
 
     def rates_set_apart(self, step: Stack) -> list[Related]:
-        """Where a learning rate is set by what ranks may have otherwise, and whence that comes."""
-        found: dict[Related, None] = {}
-        for run in (
-            run for file in dict.fromkeys(file for file, _ in step) for run in self.run(file)
-        ):
-            for event, way, _ in settings(run):
-                asked = [each.node.condition for each in way if isinstance(each.node, Choice)]
-                own = [each for each in (event.values["value"], *asked) if each.agree.divergent]
-                if own:
-                    found[Related(*line_of(event), "sets the learning rate")] = None
-                    found.update(dict.fromkeys(steps(own[0].why)))
-        return list(found)
+        """Where a learning rate is set by what ranks may have otherwise, and whence that comes.
+
+        Of what no program calls, as a library does it, the functions that the step stands in.
+        """
+        files = dict.fromkeys(file for file, _ in step)
+        found = [each for file in files for run in self.run(file) for each in _rates_set(run)]
+        if not found:
+            alone = (run for line in step for run in self._run_alone(*line))
+            found = [each for run in alone for each in _rates_set(run)]
+        return list(dict.fromkeys(found))
 
     def shared(self, mine: Stack, theirs: Stack) -> int:
         """How many of the outermost lines two stacks share."""
@@ -390,3 +388,16 @@ def _is_head(node: ast.AST) -> bool:
 def line_of(event: Event) -> Line:
     """Where an event is."""
     return event.path, event.place.line
+
+
+def _rates_set(run: Run) -> Iterator[Related]:
+    """What sets a rate or steps a schedule by what ranks have for themselves, and its reasons."""
+    by_hand = ((event, way, [event.values["value"]]) for event, way, _ in settings(run))
+    stepped = ((event, way, list[Value]()) for event, way in events(run.root, "schedule"))
+    for event, way, given in (*by_hand, *stepped):
+        asked = [each.node.condition for each in way if isinstance(each.node, Choice)]
+        own = [each for each in (*given, *asked) if each.agree.divergent]
+        if own:
+            doing = "sets the learning rate" if given else "steps the schedule"
+            yield Related(*line_of(event), doing)
+            yield from steps(own[0].why)
