@@ -435,6 +435,20 @@ def test_means_over_shares_of_unlike_size_are_not_to_be_averaged() -> None:
     assert (summed.code, summed.severity) == ("DDP309", "info")  # it may be a sum of sums
 
 
+@pytest.mark.parametrize(("trained", "codes"), [(True, ["DDP309"]), (False, [])])
+def test_gradients_may_be_switched_off_within_the_loop_that_evaluates(
+    trained: bool, codes: list[str]
+) -> None:
+    found = shares((40, 40, 40, 13))
+    for rank in found:
+        (held,) = rank.loaders
+        rank.loaders = [replace(held, epochs={1: epoch(steps=0, graded=True)})]
+        if trained:
+            dealt = sampler(rank.rank)
+            rank.loaders.append(loader(epoch(40.0, order=rank.rank), sampler=dealt, plain=False))
+    assert [each.code for each in said(found)] == codes
+
+
 @pytest.mark.parametrize(
     ("lengths", "facts"),
     [

@@ -26,7 +26,8 @@ def detect(case: Case) -> Iterator[Finding]:
     for kin in loaders.kin(case.evidence):
         if len(kin) < len(case.evidence.ranks) or any(each.trains for each in kin.values()):
             continue
-        shares = {rank: _samples(each) for rank, each in kin.items()}
+        trained = any(each.trains for rank in case.evidence.ranks for each in rank.loaders)
+        shares = {rank: _samples(each, trained=trained) for rank, each in kin.items()}
         fewest = min(shares.values())
         if not fewest or max(shares.values()) < _WIDELY * fewest:
             continue
@@ -53,9 +54,13 @@ def detect(case: Case) -> Iterator[Finding]:
         )
 
 
-def _samples(loader: Loader) -> int:
-    """Of a whole pass without gradients; 0 where that is not known."""
-    whole = any(epoch.ended and not epoch.graded for epoch in loader.epochs.values())
+def _samples(loader: Loader, *, trained: bool) -> int:
+    """Of a whole pass without gradients; 0 where that is not known.
+
+    Where another loader is `trained` on, they may be switched off within the loop alone.
+    """
+    passes = loader.epochs.values()
+    whole = any(epoch.ended and (trained or not epoch.graded) for epoch in passes)
     is_known = whole and loader.sampler is None and not loader.iterable
     return (loader.length or 0) if is_known else 0
 
