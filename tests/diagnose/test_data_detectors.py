@@ -10,6 +10,7 @@ import pytest
 
 from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, Place, RankEvidence
 from ddpdoctor.evidence.events.meant import Meant
+from ddpdoctor.evidence.events.reads import Read
 from tests.diagnose.data_simulation import (
     LOADER,
     SAMPLER,
@@ -433,6 +434,17 @@ def test_means_over_shares_of_unlike_size_are_not_to_be_averaged() -> None:
     assert (finding.code, finding.severity, lines(finding)) == ("DDP309", "warning", [44, 20, 30])
     summed = only(shares((40, 40, 40, 13), reduce_op="SUM"))
     assert (summed.code, summed.severity) == ("DDP309", "info")  # it may be a sum of sums
+
+
+@pytest.mark.parametrize(("read", "severity"), [(0.25, "warning"), (1.0, "info")])
+def test_a_sum_of_which_its_share_of_one_rank_is_read_was_one_of_means(
+    read: float, severity: str
+) -> None:
+    found = shares((40, 40, 40, 13), reduce_op="SUM")
+    for rank, given in zip(found, (0.1, 0.2, 0.3, 0.4), strict=True):
+        rank.collectives = [replace(each, values=(given,)) for each in rank.collectives]
+        rank.of(Read).append(Read(1, read.hex(), replace(TRAIN, line=46), 52.5))
+    assert only(found).severity == severity
 
 
 @pytest.mark.parametrize(("trained", "codes"), [(True, ["DDP309"]), (False, [])])

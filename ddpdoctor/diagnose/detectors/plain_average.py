@@ -1,23 +1,26 @@
 """DDP309 of a metric: the ranks' means over shares of unlike size are averaged plainly.
 
 Seen: the ranks evaluated numbers of samples that are far apart, and then reduced single numbers
-that are no counts, and nothing else. By AVG that is a mean of means; a sum may be one of sums, so
-it is a note, which `annotate` makes a warning where it is divided by the number of ranks.
+that are no counts, and nothing else. By AVG that is a mean of means, and so is a sum where the
+number read next is its share of one rank; another may be one of sums, so it is a note, which
+`annotate` makes a warning where it is divided by the number of ranks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from math import prod
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
+from ddpdoctor.diagnose.reductions import by_way, reads_after
 from ddpdoctor.evidence import Collective, Loader, RankEvidence
 
 _WIDELY = 1.25
 """So much larger must the largest share be than the smallest."""
+_ROUNDING = 2e-5
 
 
 @detector(precedence=466, of_absence=True)
@@ -35,13 +38,14 @@ def detect(case: Case) -> Iterator[Finding]:
         if call is None:
             continue
         ranks = tuple(sorted(kin))
+        is_read = _is_read_in_parts(case.evidence.ranks, call)
         told = ", ".join(f"{n} on rank {rank}" for rank, n in sorted(shares.items())[:8])
         yield Finding(
             code="DDP309",
             title="plain-average",
-            severity="warning" if call.reduce_op == "AVG" else "info",
+            severity="warning" if call.reduce_op == "AVG" or is_read else "info",
             certainty="evidence",
-            is_suspicion=True,
+            is_suspicion=not is_read,
             ranks=ranks,
             places=(
                 RankPlace(ranks=ranks, place=call.place, doing=f"{call.op} of a mean"),
@@ -74,7 +78,24 @@ def _averaged(rank: RankEvidence, loader: Loader) -> Collective | None:
     return None
 
 
+def _is_read_in_parts(ranks: list[RankEvidence], call: Collective) -> bool:
+    """Whether a number read after such a sum, of unlike numbers, is it over the number of ranks."""
+
+    def is_alike(other: Collective) -> bool:
+        same = (other.place, other.way, other.op) == (call.place, call.way, call.op)
+        return same and other.reduce_op == "SUM" and len(other.values) == 1
+
+    for calls in by_way(ranks, is_alike):
+        given = [[each.values[0] for each in of.values()] for of in calls]
+        for number, read in reads_after(ranks[0], calls) if calls else ():
+            share = math.fsum(given[number]) / len(ranks)
+            is_one = math.isclose(float.fromhex(read.value), share, rel_tol=_ROUNDING)
+            if is_one and len(set(given[number])) > 1:
+                return True
+    return False
+
+
 def _is_one_number(call: Collective) -> bool:
     """That is no count."""
     reduced = call.op in ("all_reduce", "reduce") and call.reduce_op in ("SUM", "AVG")
-    return reduced and bool(call.content) and sum(map(prod, call.shapes)) == 1
+    return reduced and bool(call.content) and sum(map(math.prod, call.shapes)) == 1
