@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    TRUE,
     Const,
     Func,
     Lib,
@@ -320,5 +321,7 @@ def _is_made_elsewhere(value: Value | None) -> bool:
 
 
 def _shuffles(samplers: dict[int, Event], sampler: int) -> bool:
-    shuffle = samplers[sampler].values.get("shuffle")
-    return shuffle is None or shuffle.is_const(True)
+    """Whether a sampler does, or whoever starts the program may tell it to."""
+    shuffle = samplers[sampler].values.get("shuffle", TRUE)
+    is_option = isinstance(shuffle.what, Term) and shuffle.what.op == "option"
+    return is_option or shuffle.is_const(True)
