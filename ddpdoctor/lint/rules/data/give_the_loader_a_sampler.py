@@ -193,7 +193,12 @@ def _goes_on_for_ever(run: Run, each: Pass) -> bool:
 def _picked_alike(run: Run) -> Iterator[Hit]:
     """Batches that are picked by hand, and by nothing that is the rank's."""
     trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
+    parts = dealt(run)
+    taken = (each for each in passes(run) if each.loaders & parts)
+    of_parts = {id(loop) for each in taken for loop in each.way[-1].rest[:1]}
     for event, way in events(run.root, "forward"):
+        if any(id(loop) in of_parts for loop in loops(way)):
+            continue  # a sampler has picked them, whatever a data set makes of its numbers
         values = (each for name, each in event.values.items() if name.startswith("arg"))
         given = [part for each in values for part in _parts(each)]
         around = [loop for loop in loops(way) if id(loop) in trained]
