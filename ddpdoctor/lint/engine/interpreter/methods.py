@@ -646,7 +646,7 @@ def _of_container(
         else:
             old = list(what.items) if isinstance(what, Tuple) else [what.element]  # type: ignore[union-attr]
             items = Many(containers.one_of(vm, [*old, value]), grown(what))
-        if vm.type_of(owner) == "set" and not isinstance(value.what, Const):
+        if vm.type_of(owner) == "set" and not keyed.is_number(vm, value):
             agree = mix(agree, local("order"))
             said = vm.why(containers.OF_A_SET, node)
             vm.store.put((owner.what, "[]"), Value(items, agree, found.why or said))

@@ -326,6 +326,8 @@ def _converted(
         return vm.computed(made, name, (first,), node)
     if name == "float" and isinstance(first.what, Term):
         return Value(memory.detached(first.what), first.agree, first.why)
+    if name == "int" and first.what == NOTHING:
+        return Value(keyed.PARSED, first.agree, first.why)
     return Value(first.what if name in ("int", "float") else NOTHING, first.agree, first.why)
 
 

@@ -68,7 +68,8 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
     are_numbers = any(numbers) and all(
         known or each.what == NOTHING for known, each in zip(numbers, found, strict=True)
     )
-    if not are_numbers and not agree.divergent:
+    is_empty = not items and not sources
+    if not are_numbers and not is_empty and not agree.divergent:
         agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
         why = vm.why(OF_A_SET, node)
     element = one_of(vm, found) if found else Value(NOTHING, agree, why)

@@ -150,6 +150,8 @@ def is_run(vm: Machine, method: Value | None) -> bool:
 
 A_NUMBER = "#a number"
 """What is kept of a term that was made a number."""
+PARSED = Term("parsed", (NOTHING,))
+"""A whole number of which nothing else is known."""
 _IN_A_LIST = ("item", "element", "list")
 
 
@@ -169,7 +171,7 @@ def is_number(vm: Machine, value: Value) -> bool:
         return True
     while what.op in _IN_A_LIST and isinstance(what.args[0], Term):
         what = what.args[0]
-    return what.op == "range"
+    return what.op == "range" or what == PARSED
 
 
 def _is_one_of(vm: Machine, key: Value, keys: What) -> bool:
