@@ -217,6 +217,9 @@ def in_round(what: object, rank: int, number: int | Mapping[What, int], unknown:
     if what.op == "not":
         inner = in_round(what.args[0], rank, number, unknown)
         return OPEN if inner is OPEN else not inner
+    if what.op in ("and", "or"):
+        each = [in_round(part, rank, number, unknown) for part in what.args]
+        return OPEN if OPEN in each else (all if what.op == "and" else any)(each)
     function = _BY_NAME.get(what.op) or _COMPARED.get(what.op)
     if function is None:
         return unknown

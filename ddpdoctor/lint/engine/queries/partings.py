@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter import folding
@@ -31,7 +31,10 @@ from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     NONE,
     NOTHING,
+    RANK,
     RANKS,
+    WORLD,
+    Const,
     Either,
     Place,
     Ref,
@@ -631,9 +634,13 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
             what = node.condition.what
             if not agree.divergent or _decided_by_rank(node) is not None:
                 continue
-            if agree.kind == "rank" and folding.deals_rounds(what):
+            if _is_of_its_turns(run, node.condition, way):
+                continue  # who has had as many turns answers the same
+            if agree.kind == "rank" and _deals(run, what):
                 loop = _loop_around(way)
                 if loop is None or folding.is_for_all(loop.count.what):
+                    continue
+                if any(_makes_up(run, step.node, node) for step in way):
                     continue
                 if not all(each.agree.divergent for each in _bounds(run, loop)):
                     continue
@@ -646,6 +653,10 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                     seen.add(key)
                     yield each
         elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(run, node):
+            if any(_makes_up(run, node, each) for each, _ in walk(node.body)):
+                continue
+            if _is_of_its_turns(run, node.count, way):
+                continue
             heard = tuple(all_met(node.body.items, words.hears))
             key = (id(node.node), -1)
             if heard and key not in seen and not _in_join(heard):
@@ -653,6 +664,59 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                 yield Parting(
                     node.count, node.node, node.node, node.path, "", None, heard, loop=node, way=way
                 )
+
+
+def _deals(run: Run, what: What) -> bool:
+    """Whether a condition gives each rank as many rounds, by what it joined the others as."""
+    joins = (event.values.get("rank", NONE).what for event, _ in events(run.root, "init"))
+    known: dict[What, What] = {each: RANK for each in joins if isinstance(each, Term)}
+    known |= dict.fromkeys((each for each in run.vm.sizes if isinstance(each, Term)), WORLD)
+    return folding.deals_rounds(_with(what, known))
+
+
+def _with(what: What, known: dict[What, What]) -> What:
+    """A term with something else for some of its parts."""
+    if what in known or not isinstance(what, Term):
+        return known.get(what, what)
+    return Term(what.op, tuple(_with(each, known) for each in what.args))
+
+
+def _is_of_its_turns(run: Run, condition: Value, way: Way) -> bool:
+    """Whether something goes by what was counted in those rounds alone that are dealt to a rank."""
+    for step, inner in pairwise(way):
+        around = step.node
+        if isinstance(around, Choice) and around.condition.agree.kind == "rank":
+            taken = next(arm for arm in around.arms if arm.body is inner.seq)
+            deals = taken.holds is not False and _deals(run, around.condition.what)
+            if deals and _counts_turns(condition, around.condition):
+                return True
+    return False
+
+
+def _makes_up(run: Run, around: Node, node: Node) -> bool:
+    """Whether a loop ends by the turns that a rank has had: lacks it one, it has one more later."""
+    if not isinstance(around, Loop) or not isinstance(around.node, ast.While):
+        return False
+    if not isinstance(node, Choice) or node.condition.agree.kind != "rank":
+        return False
+    return _counts_turns(around.count, node.condition) and _deals(run, node.condition.what)
+
+
+def _counts_turns(condition: Value, deal: Value) -> bool:
+    """Whether a condition compares what is counted, and is the rank's own by a deal alone."""
+    why, what = condition.why, condition.what
+    if why is None or deal.why is None or why.root.node is not deal.why.root.node:
+        return False
+    if what == NOTHING:  # what has been put together in those rounds
+        return condition.agree.kind == "local"
+    return isinstance(what, Term) and what.op in _COMPARED and all(map(_is_counted, what.args))
+
+
+def _is_counted(what: object) -> bool:
+    if not isinstance(what, Term):
+        return isinstance(what, Const)
+    is_sum = what.op in ("Add", "Sub") and all(map(_is_counted, what.args))
+    return is_sum or what.op in ("joined", "option", "counter", "add_up")
 
 
 def _is_bounded(run: Run, loop: Loop) -> bool:
