@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `torch.save` straight to the file that the same project resumes from, with no rename; where
-the job is told which file that is, to the only one that has all that it takes up.
+the job is told which file that is, to the only one that has all that it takes up. And the only
+checkpoint that is kept, where it is removed before the next one is written.
 
 ## Why is this bad?
 A job killed in the middle of the write (pre-emption, out of memory, wall clock) leaves half a file
@@ -41,14 +42,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tensor,
     Term,
     Value,
+    has_identity,
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.engine.queries.resuming import files, is_one_file, taken_up
-from ddpdoctor.lint.engine.queries.states import file_events, parts
+from ddpdoctor.lint.engine.queries.states import file_events, is_state, parts
 from ddpdoctor.lint.engine.trees import argument
-from ddpdoctor.lint.rule import About, Edit, Fix, Hit
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
 ABOUT = About(code="DDP503", name="torn-save", confidence="likely")
 
@@ -61,6 +63,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield saves over the file that a resume will need."""
     if run.is_entry and not is_distributed(run):
         return
+    yield from _removed_before(run)
     told: set[int] = set()
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
@@ -83,6 +86,35 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, save, path),
             path=call.path if call is not None else save.path,
         )
+
+
+def _removed_before(run: Run) -> Iterator[Hit]:
+    """Removals of what a round before has saved, and nothing else, before it is saved anew."""
+    told: set[int] = set()
+    for save, at in file_events(run, "save") if run.is_entry else ():
+        path = save.values.get("path", NONE)
+        state = save.values.get("object", NONE)
+        if not _loops(at) or not has_identity(path.what) or not _holds_a_state(run, state):
+            continue
+        for gone, to in events(run.root, "remove"):
+            is_before = any(x.seq is at[-1].seq and x.index < at[-1].index for x in to)
+            of = {each.what for each in run.vm.store.options(gone.values.get("path", NONE))}
+            if not is_before or id(gone.node) in told or path.what not in of or len(of) < 2:
+                continue
+            if all(isinstance(each, Const) and not each.value for each in of - {path.what}):
+                told.add(id(gone.node))
+                yield Hit(
+                    gone.node,
+                    "killed while writing the next one, the job has lost this one too",
+                    notes=(Related.at(save.place, "the next one is written here"),),
+                    help="remove it once the next one has been written",
+                    path=gone.path,
+                )
+
+
+def _holds_a_state(run: Run, saved: Value) -> bool:
+    """Whether it is what an object has given as its state, or has that in it."""
+    return any(is_state(each) for _, each in parts(run, saved))
 
 
 def _pairs(run: Run) -> Iterator[Saved]:
