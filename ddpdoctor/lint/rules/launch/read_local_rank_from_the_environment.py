@@ -72,7 +72,14 @@ def _reads_the_environment(run: Run) -> bool:
         return own is not None
     nodes = [*own.nodes, *(each for node in _ran_elsewhere(run) for each in ast.walk(node))]
     passed = {id(each) for node in nodes for each in _passed_by(node)}
-    return any(_is_the_name(each) and id(each) not in passed for each in nodes)
+    named = [each for each in nodes if _is_the_name(each) and id(each) not in passed]
+    # What the program sets itself, in some object, is what it sets it to.
+    is_set = any(isinstance(each, ast.Attribute) and _is_stored(each) for each in named)
+    return any(not (is_set and isinstance(each, ast.Attribute)) for each in named)
+
+
+def _is_stored(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _ran_elsewhere(run: Run) -> Iterator[ast.AST]:
