@@ -3,7 +3,8 @@
 ## What it does
 Finds `torch.save` that every rank reaches, with a path in which no rank occurs, in the function
 that wraps the model in DDP or is called from it. And other files that every rank writes under one
-name: what each has computed of its own data, and what all have read before they write it anew.
+name: what each has computed of its own data, and what all have read before they write it anew; what
+else all write, as the options of the job, is told as information.
 
 ## Why is this bad?
 N processes write one file at the same time: it is torn, or the last one wins. Of what each rank has
@@ -31,7 +32,16 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.library.files import OPENED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, has_identity, text
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    SAME,
+    Const,
+    Lib,
+    Value,
+    has_identity,
+    text,
+)
 from ddpdoctor.lint.engine.queries.doing import (
     between,
     doers,
@@ -40,7 +50,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
     synchronises,
 )
-from ddpdoctor.lint.engine.queries.order import asked_too_early, is_after
+from ddpdoctor.lint.engine.queries.order import asked_too_early, is_after, is_spawned
 from ddpdoctor.lint.engine.queries.paths import same_path, spelled
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -53,7 +63,9 @@ def check(run: Run) -> Iterator[Hit]:
         return
     if run.is_entry:
         yield from _data_of_each(run)
-        yield from _rewritten(run)
+        rewritten = [*_rewritten(run)]
+        yield from rewritten
+        yield from _written_by_all(run, {id(each.node) for each in rewritten})
     for event, way in events(run.root, "save"):
         path = event.values.get("path")
         if path is None or not same_path(path, path):
@@ -122,6 +134,32 @@ def _rewritten(run: Run) -> Iterator[Hit]:
                     path=event.path,
                 )
                 break
+
+
+def _written_by_all(run: Run, told: set[int]) -> Iterator[Hit]:
+    """Other files that every rank begins anew: mostly all write the same."""
+    starts = any(True for _ in events(run.root, "spawn"))
+    saved = [each.values.get("path", NONE) for each, _ in events(run.root, "save")]
+    for event, way in events(run.root, "open"):
+        path = event.values.get("path")
+        if id(event.node) in told or not _empties(event) or not _is_of_all(path, way):
+            continue
+        if (starts and not is_spawned(way)) or any(same_path(path, each) for each in saved):
+            continue  # by who starts the ranks, or it is told of where it is written
+        if path is None or path.agree != SAME or path.what in _NOWHERE or not doers(way).sure:
+            continue
+        told.add(id(event.node))
+        yield Hit(
+            event.node,
+            "every rank writes this file: it is torn, or the last rank wins",
+            help="write it on one rank; or put the rank into the name",
+            confidence="likely",
+            harmless=True,
+            path=event.path,
+        )
+
+
+_NOWHERE = (Const("/dev/null"), Lib("os.devnull"))
 
 
 def _is_looked_for(way: Way) -> bool:
