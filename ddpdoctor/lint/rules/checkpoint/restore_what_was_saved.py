@@ -39,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Event,
+    Loop,
     Step,
     Way,
     events,
@@ -46,6 +47,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
+    Const,
     Ref,
     Term,
     Tuple,
@@ -56,7 +58,14 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.states import Saved, file_events, is_state, keys_read, saved
+from ddpdoctor.lint.engine.queries.states import (
+    Saved,
+    file_events,
+    is_of,
+    is_state,
+    keys_read,
+    saved,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP509", name="incomplete-resume", confidence="likely")
@@ -74,6 +83,7 @@ def check(run: Run) -> Iterator[Hit]:
         return
     yield from _thrown_away(run)
     yield from _begun_again(run)
+    yield from _counted_anew(run)
     if not file_events(run, "save", "load"):
         return
     mine, before = saved(run), [each for other in run.earlier for each in saved(other)]
@@ -165,6 +175,65 @@ def _begun_again(run: Run) -> Iterator[Hit]:
                 help="save the scheduler's state as well, and restore it",
                 path=event.path,
             )
+
+
+def _counted_anew(run: Run) -> Iterator[Hit]:
+    """Epochs that go on from where a file had come to, by a scheduler that begins with the first.
+
+    Where its optimizer is restored, `_begun_again` tells it.
+    """
+    told: set[What] = set()
+    done = list(events(run.root))
+    for event, way in events(run.root, "schedule"):
+        scheduler = event.values.get("object", NONE).what
+        around = (step.node for step in way if isinstance(step.node, Loop))
+        loop = next((each for each in around if _goes_on(run, each)), None)
+        is_first = scheduler not in told
+        told.add(scheduler)  # what has counted before may have counted up to where it was
+        if loop is None or not is_first:
+            continue
+        made = [each for each, _ in done if each.kind == "new" and _is_of(each, "new", scheduler)]
+        of = {each.values.get("optimizer", NONE).what for each in made}
+        restored = any(
+            _is_of(each, "load_state", one) or _is_set(each, one)
+            for each, _ in done
+            for one in (scheduler, *of)
+        )
+        if restored or event.values.get("metric", NONE) != NONE:
+            continue
+        begins = bool(made) and all(_counts(run, each) for each in made)
+        begins = begins and not any(each in made for each, _ in events(loop.body, "new"))
+        load = next((x for x, _ in done if x.kind == "load" and _is_from(run, loop, x)), None)
+        if begins and load is not None:
+            yield Hit(
+                load.node,
+                "the epochs go on from this file, and the scheduler counts from the first again",
+                notes=(Related.at(made[0].place, "the scheduler is made"),),
+                help="save the states of the optimizer and of the scheduler, and restore them",
+                path=load.path,
+            )
+
+
+def _goes_on(run: Run, loop: Loop) -> bool:
+    """Whether a loop begins with a number that was loaded, on one way or another."""
+    return any(_is_loaded(each) for each in _first(run, loop))
+
+
+def _is_from(run: Run, loop: Loop, load: Event) -> bool:
+    return any(is_of(part, load) for each in _first(run, loop) for part in _terms(each))
+
+
+def _terms(value: Value) -> list[Term]:
+    return [each for each in within(value.what) if isinstance(each, Term)]
+
+
+def _first(run: Run, loop: Loop) -> tuple[Value, ...]:
+    """What the first number may be that a loop over a range of them goes through."""
+    what = loop.count.what
+    if not isinstance(what, Term) or what.op != "range" or len(what.args) < 2:
+        return ()
+    first = what.args[0]
+    return run.vm.store.options(Value(first)) if isinstance(first, Const | Term) else ()
 
 
 def _begins(
