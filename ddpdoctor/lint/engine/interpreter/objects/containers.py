@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    Why,
     blended,
     grown,
     how_many,
@@ -53,8 +54,11 @@ def new_list_of(vm: Machine, node: ast.AST, content: Value) -> Value:
 def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list[Value]) -> Value:
     """A set, whose order each process has for itself, unless it holds numbers alone."""
     found = list(items or [])
+    begun: Why | None = None  # of a set that is made of another: where that was made
     for source in sources:
         content = globals()["content"](vm, source)
+        if content is not None and content.why is not None and content.why.text == OF_A_SET:
+            begun = begun or content.why
         if content is None:
             found.append(Value(NOTHING, source.agree, source.why))
         elif isinstance(content.what, Tuple):
@@ -68,10 +72,10 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
     are_numbers = any(numbers) and all(
         known or each.what == NOTHING for known, each in zip(numbers, found, strict=True)
     )
-    is_empty = not items and not sources
-    if not are_numbers and not is_empty and not agree.divergent:
-        agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
-        why = vm.why(OF_A_SET, node)
+    if not are_numbers and not agree.divergent:
+        if items or sources:  # where nothing is in it yet, what is put in decides
+            agree = local("order", agree.kind == "same" or bool(sources) or items is not None)
+        why = begun or vm.why(OF_A_SET, node)
     element = one_of(vm, found) if found else Value(NOTHING, agree, why)
     vm.store.put((made, "[]"), Value(Many(element), agree, why))
     return Value(made)
