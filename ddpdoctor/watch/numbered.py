@@ -54,6 +54,8 @@ def _facts(known: dict[int, str], held: Iterator[tuple[str, Any]]) -> list[dict[
         if not _LEAST <= size <= _MOST or row is None or len(found) >= _FOUND:
             continue
         value = dict.copy(each)
+        if not all(type(n) is int for n in value.values()):
+            continue  # lists may stand there, which no set can hold
         if all(type(word) is str for word in value) and set(value.values()) == set(range(size)):
             ordered = sorted(value, key=value.__getitem__)
             found.append(

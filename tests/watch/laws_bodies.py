@@ -1760,6 +1760,7 @@ class Spoken(Dataset[Tensor]):
     """Samples with a speaker each, numbered as they were met or in order."""
 
     def __init__(self, speakers: list[str]) -> None:  # the speakers
+        self.places = {name: [number] for number, name in enumerate(sorted(speakers))}
         self.numbers = {name: number for number, name in enumerate(speakers)}
 
     def __len__(self) -> int:
