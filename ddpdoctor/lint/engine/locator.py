@@ -153,9 +153,9 @@ class Locator:
         if folder not in self._tops:
             top = folder
             while (above := _above(top)) != top and any(
-                self._is_file(f"{each}/__init__.py") for each in (top, above)
+                os.access(f"{each}/__init__.py", os.F_OK) for each in (top, above)
             ):
-                top = above
+                top = above  # of a folder above, as /tmp or a home, no more is asked than this
             self._tops[folder] = top
         return self._tops[folder]
 
