@@ -687,8 +687,9 @@ def _is_of_its_turns(run: Run, condition: Value, way: Way) -> bool:
         around = step.node
         if isinstance(around, Choice) and around.condition.agree.kind == "rank":
             taken = next(arm for arm in around.arms if arm.body is inner.seq)
-            deals = taken.holds is not False and _deals(run, around.condition.what)
-            if deals and _counts_turns(condition, around.condition):
+            what = around.condition.what
+            dealt = Term("not", (what,)) if taken.holds is False else what
+            if _deals(run, dealt) and _counts_turns(condition, around.condition):
                 return True
     return False
 
@@ -709,6 +710,8 @@ def _counts_turns(condition: Value, deal: Value) -> bool:
         return False
     if what == NOTHING:  # what has been put together in those rounds
         return condition.agree.kind == "local"
+    if isinstance(what, Term) and what.op == "not":
+        (what,) = what.args
     return isinstance(what, Term) and what.op in _COMPARED and all(map(_is_counted, what.args))
 
 
