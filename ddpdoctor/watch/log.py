@@ -70,9 +70,9 @@ class Log:
         self.summed = 0
         """So many numbers with a graph are looked at when read, as a sum of losses was made."""
         self.averages = Averages()
+        """Of numbers that were read one by one."""
         self.rows: dict[int, str] = {}
         """By how many rows one has, a parameter of a wrapped model."""
-        """Of numbers that were read one by one."""
         self.issued = 0
         """Collectives, ever."""
         self.gradients: dict[tuple[float, ...], str] = {}
