@@ -31,12 +31,13 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     RANKS,
     Table,
     Value,
+    What,
     has_identity,
     text,
     within,
@@ -69,10 +70,15 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _made_by_all(run: Run) -> Iterator[Hit]:
     starts = any(True for _ in events(run.root, "spawn"))
+    made: set[What] = set()
     for event, way in events(run.root, "make_folder", "remove"):
         if starts and not is_spawned(way):
             continue  # by the process that starts the ranks
         path = _path(event)
+        is_there = path is not None and path.what in made
+        _note(made, event, way)
+        if is_there and event.kind == "make_folder" and _looks(way):
+            continue
         if path is None or not _is_of_several(path) or _may_be_done(event):
             continue
         who = doers(way)
@@ -96,6 +102,25 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             + (f", or with {else_}=True" if else_ else ""),
             path=event.path,
         )
+
+
+def _note(made: set[What], event: Event, way: Way) -> None:
+    """Keep which folders are there by now, on whichever rank: it had made them, or found them."""
+    path = _path(event)
+    if event.kind == "remove":
+        made.clear()
+    elif path is not None and has_identity(path.what):
+        asked = [step.node for step in way if isinstance(step.node, Choice)]
+        if doers(way).mask == EVERYONE and all(_is_look(each) for each in asked):
+            made.add(path.what)
+
+
+def _looks(way: Way) -> bool:
+    return any(isinstance(step.node, Choice) and _is_look(step.node) for step in way)
+
+
+def _is_look(choice: Choice) -> bool:
+    return choice.condition.agree.cause == "disk"
 
 
 def _is_of_several(path: Value) -> bool:
