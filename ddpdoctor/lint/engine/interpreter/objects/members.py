@@ -241,6 +241,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     found = vm.store.get((what, name)) if what != NOTHING else None
     if found is not None:
         return found
+    if name in _OF_A_KIND and owner.agree.cause == "data":
+        return Value(term("of", what, name), UNKNOWN)  # the data of all is mostly of one kind
     if isinstance(what, Tensor):
         if name in ("T", "mT", "H", "mH"):
             return owner  # the same numbers, seen another way
@@ -295,6 +297,7 @@ def models_behind(value: Value) -> frozenset[int]:
 
 
 _ASIDE = "device dtype layout grad grad_fn names ndim itemsize nbytes real imag version"
+_OF_A_KIND = ("dtype", "layout", "ndim")
 _OF_A_TENSOR = frozenset(_ASIDE.split())
 """Attributes that any tensor has, and that have attributes of their own."""
 ROWS = "#rows"
