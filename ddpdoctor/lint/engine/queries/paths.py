@@ -26,11 +26,15 @@ Spelling = tuple[str | What, ...]
 
 def same_path(one: Value | None, other: Value | None) -> bool:
     """Whether two values are one path, on all ranks as far as anything tells."""
-    if one is None or other is None:
+    if one is None or other is None or not is_one_path(one, other):
         return False
-    if one.what != other.what and spelled(one.what) != spelled(other.what):
-        return False
-    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE and has_identity(one.what)
+    return one.agree.kind in _ALIKE and other.agree.kind in _ALIKE
+
+
+def is_one_path(one: Value, other: Value) -> bool:
+    """Whether a rank has one path in both, be it another than the other ranks have."""
+    is_one = one.what == other.what or spelled(one.what) == spelled(other.what)
+    return is_one and has_identity(one.what)
 
 
 def spelled(what: What) -> Spelling:

@@ -46,7 +46,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
-from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.paths import is_one_path, same_path
 from ddpdoctor.lint.engine.queries.resuming import files, is_one_file, taken_up
 from ddpdoctor.lint.engine.queries.states import file_events, is_state, parts
 from ddpdoctor.lint.engine.trees import argument
@@ -228,7 +228,7 @@ def _is_packed(run: Run, value: Value, depth: int = 6) -> bool:
 def _is_moved(run: Run, save: Event) -> bool:
     """Whether the file that is there is moved away first, or the new one into its place."""
     return any(
-        same_path(event.values.get(role), save.values.get("path"))
+        is_one_path(event.values.get(role, NONE), save.values.get("path", NONE))
         for each in (run, *run.earlier)
         for event, _ in file_events(each, "rename")
         for role in ("path", "to")
