@@ -200,7 +200,7 @@ def _carried(run: Run, used: list[Value]) -> Iterator[tuple[ast.AST, str, Value]
         if made is None or not _is_data(each) or made_by(each):
             continue
         # What an object holds has one name in every round: it is computed from itself.
-        for new in made.of if made.by == EITHER else (each,):
+        for new in _options(run, each):
             step = run.vm.made.get(new.what)
             if step is not None and step.by in _ADDS and _is_statistic(run, each.what, step):
                 yield step.node, step.path, new
@@ -284,9 +284,16 @@ def _put_together(run: Run) -> set[What]:
             one.what
             for event, _ in events(run.root, "collective")
             for role in ("shares", "gives")
-            for one in origins(run, event.values.get(role, NONE), EITHER, "forward")
+            for each in _options(run, event.values.get(role, NONE))
+            for one in origins(run, each, EITHER, "forward")
         }
     return found
+
+
+def _options(run: Run, value: Value) -> tuple[Value, ...]:
+    """What it may be, as what a loop goes through, and what an object holds in its rounds."""
+    made = run.vm.made.get(value.what)
+    return tuple(made.of) if made is not None and made.by == EITHER else (value,)
 
 
 def _is_data(value: Value) -> bool:
