@@ -17,6 +17,7 @@ from typing import Any
 
 import psutil
 
+from ddpdoctor import api
 from ddpdoctor.lint.linter import imported_of
 
 CODES = {
@@ -179,14 +180,10 @@ def _send(leader: int, number: int) -> None:
 
 
 def lint(script: Path) -> tuple[list[dict[str, Any]], int]:
-    """The findings of `ddpdoctor lint` on a script and what it imports, and its exit code."""
-    files = [
-        script.name,
-        *(os.path.relpath(each, script.parent) for each in imported_of([str(script)])),
-    ]
-    command = ["ddpdoctor", "lint", "--format", "json", *files]
-    done = subprocess.run(command, cwd=script.parent, capture_output=True, check=False)
-    return json.loads(done.stdout)["findings"], done.returncode
+    """What `ddpdoctor lint` finds in a script and what it imports, and its exit code."""
+    found = api.lint(script, *imported_of([str(script)]))
+    code = int(any(each.severity == "error" for each in found))
+    return [each.model_dump(mode="json") for each in found], code
 
 
 def outcomes(
