@@ -209,7 +209,7 @@ def _on_its_way_out(rank: RankEvidence) -> list[ExceptionRecord]:
 
 
 def _broken_off(rank: RankEvidence, errors: list[ExceptionRecord]) -> Stuck | None:
-    """Where it waited when one of these came: the first may be seen before it leaves, no other."""
+    """Where it waited when one of these came: the last may be noted when it has left the call."""
     for pause in reversed(rank.pauses):
         if any(pause.since <= error.time <= pause.seen for error in errors):
             return pause

@@ -25,9 +25,8 @@ TOGETHER = {
     "spread_out": ("extracted", "imported_otherwise", "configured_by_class"),
     "set_by_bases": ("based", "configured"),
 }
-"""Ways that are gone one behind the other, as code out there goes them, and in a third of the time;
-what each does alone is told by the command, and so is what printing alone does, as all of them do.
-"""
+"""Ways that are gone one behind the other, as code out there goes them, in four turns for all; what
+each does alone is told by the command, and so is what printing does, as all of them print."""
 PARTS = 40
 """What is found in a program before is asked once for all ways, by whoever has its part."""
 # One with a class, files and a resume; one whose bug only shows where ranks part.

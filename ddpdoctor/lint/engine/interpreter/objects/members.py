@@ -297,9 +297,10 @@ def models_behind(value: Value) -> frozenset[int]:
 
 
 _ASIDE = "device dtype layout grad grad_fn names ndim itemsize nbytes real imag version"
-_OF_A_KIND = ("dtype", "layout", "ndim")
 _OF_A_TENSOR = frozenset(_ASIDE.split())
 """Attributes that any tensor has, and that have attributes of their own."""
+_OF_A_KIND = ("dtype", "layout", "ndim")
+"""Of these attributes the ones that no sample changes, be it as large as it may."""
 ROWS = "#rows"
 """Of a batch and its parts: ranks have as many samples in it."""
 
