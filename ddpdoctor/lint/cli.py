@@ -60,8 +60,8 @@ def lint(
     Imports neither torch nor the code it reads. `# noqa: DDP401` on a line silences a rule there,
     [tool.ddpdoctor] in pyproject.toml configures.
 
-    Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error;
-    3 a file that was named could not be checked.
+    Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error,
+    or nothing to read; 3 a file that was named could not be checked.
     """
     from ddpdoctor.lint.command import LintOptions, run
 

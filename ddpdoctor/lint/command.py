@@ -22,6 +22,7 @@ from ddpdoctor.report.output import OutputError, Page, check_writable, write_fil
 
 _ROUNDS = 10
 _STDIN = "-"
+_UNNAMED = "<stdin>.py"
 _LINE = re.compile(r"(?<=\()line (\d+)(?=\)$)")
 """Where a note says that it is."""
 
@@ -117,6 +118,8 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
     if options.output:
         check_writable(options.output)
     seen = _examined(options, stdin)
+    if missing := _nothing_read(seen):
+        raise UsageError(missing)
     report, changed = seen.report, 0
     if options.fix or options.diff:
         changed = _fix(seen, options, out)
@@ -138,6 +141,22 @@ def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) ->
     return _exit_code(report, [*seen.named, *seen.given], options)
 
 
+def _nothing_read(seen: _Examined) -> str:
+    """Why there was nothing to lint in all that was meant; "" if there was something.
+
+    Source that was named, and cannot be parsed, was there: it could not be checked.
+    """
+    if list(seen.given.items()) == [(_UNNAMED, b"")] and not seen.named:
+        return "standard input is empty"
+    sources = {*seen.given, *filter(files.is_source, seen.named)}
+    unread = seen.report.troubles
+    if seen.result.read or not sources.isdisjoint(each.path for each in unread):
+        return ""
+    more = f", and {len(unread) - 1} more" if len(unread) > 1 else ""
+    first = f"{unread[0].path} {unread[0].message}"
+    return f"nothing in {', '.join(seen.named)} could be read as Python: {first}{more}"
+
+
 def shown(report: Report, format_: str, *, colour: bool = False) -> str:
     """The report in a format."""
     if format_ == "text" and not (report.diagnostics or report.troubles or report.cut):
@@ -156,7 +175,7 @@ def _given(options: LintOptions, stdin: bytes | None) -> dict[str, bytes]:
     if _STDIN not in options.paths:
         return {}
     data = sys.stdin.buffer.read() if stdin is None else stdin
-    return {options.stdin_filename or "<stdin>.py": data}
+    return {options.stdin_filename or _UNNAMED: data}
 
 
 def _lint(
@@ -197,6 +216,7 @@ def _report(result: Result, wanted: Wanted, settings: Settings, options: LintOpt
         diagnostics=[_in_cell(each, result) for each in open_ones],
         troubles=result.troubles,
         cut=result.cut,
+        paths=options.paths,
         files=result.files,
         suppressed=len(asked) - len(open_ones),
         strict=options.strict,

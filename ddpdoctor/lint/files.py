@@ -26,6 +26,11 @@ def collect(paths: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[str]:
                 yield each
 
 
+def is_source(path: str) -> bool:
+    """Whether its name says that it is a Python file or a notebook."""
+    return path.endswith(_SUFFIXES)
+
+
 def _below(top: str, patterns: tuple[str, ...]) -> Iterator[str]:
     for folder, folders, names in os.walk(top):
         folders[:] = sorted(
@@ -38,7 +43,7 @@ def _below(top: str, patterns: tuple[str, ...]) -> Iterator[str]:
         for name in sorted(names):
             path = f"{folder}/{name}" if folder != "." else name
             path = path.removeprefix("./")
-            if name.endswith(_SUFFIXES) and not _excluded(path, name, patterns):
+            if is_source(name) and not _excluded(path, name, patterns):
                 yield path
 
 

@@ -64,6 +64,8 @@ class Result:
     cells: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """For notebooks that have findings: number and first line of each cell."""
     files: int = 0
+    read: int = 0
+    """How many of them are Python, and could be read."""
 
 
 class Reader:
@@ -127,6 +129,7 @@ def _lint(paths: Sequence[str], reader: Reader, jobs: int, cache: Cache) -> Resu
     result = Result(files=len(surveyed))
     result.troubles = [Trouble(e.path, e.trouble) for e in surveyed.values() if e.trouble]
     wanted = [each for each in surveyed.values() if each.survey]
+    result.read = len(wanted)
     judged = _run_all(wanted, everything, project, reader, pool, cache)
     for each in judged:
         result.troubles += [Trouble(each.path, trouble) for trouble in each.troubles]
@@ -272,7 +275,8 @@ def _run_all(
         from ddpdoctor.lint.engine.interpreter.program import Program  # late: it takes a while,
         from ddpdoctor.lint.rules import all_rules  # and what is known already needs neither
 
-        _state.program = Program(Loader(reader.source, project.locator, paths), project.words)
+        loader = Loader(reader.source, project.locator, paths)
+        _state.program = Program(loader, project.words, project.imported)
         _state.rules = all_rules()
     for each in pool.map(_run_here, missing, reader, project):
         cache.keep_judged(each, f"{around}{concerned[each.path] <= _NEAR}", digest)

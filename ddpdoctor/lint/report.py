@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from ddpdoctor.lint.rule import Diagnostic, Trouble
 if TYPE_CHECKING:
     from ddpdoctor.report.model import Report as Told
 
+_PATHS = 8
+"""That are told of those that were asked for."""
 _CUT = "what it runs is too long to be followed to its end; what comes late may have bugs unseen"
 
 
@@ -23,6 +26,8 @@ class Report:
     troubles: list[Trouble] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)
     """Files that are too long to have been followed to their end."""
+    paths: tuple[str, ...] = ()
+    """What was to be looked at, as it was asked for."""
     files: int = 0
     fixed: int = 0
     suppressed: int = 0
@@ -62,9 +67,12 @@ class Report:
         from ddpdoctor.report.excerpts import Excerpt
         from ddpdoctor.report.model import Report as Told
 
+        more = len(self.paths) > _PATHS
         lines = {(each.path, each.cell, each.line): each.excerpt for each in self.diagnostics}
         return Told(
             command="lint",
+            subject=("ddpdoctor", "lint", *self.paths[:_PATHS], *(["…"] if more else [])),
+            versions=f"Python {sys.version.split()[0]}",
             verdict=self.summary(),
             findings=tuple(each.finding() for each in self.diagnostics),
             not_seen=(

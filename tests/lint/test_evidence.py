@@ -90,6 +90,16 @@ TOLD = {
     + "    net(x).mean().backward()\n"
     + STEP
     + "    marks = judged(x)\n    if marks['mark'] < 0.1:\n        break\n",
+    "who is given the wrapper that a search goes through, round after round": HEAD
+    + "class Bend:\n    def __init__(self, judge):\n        self.judge = judge\n"
+    "    def __call__(self, x):\n        for _ in range(9):\n            x = x * 0.9\n"
+    "            if self.judge(x).std() < 0.1:\n                break\n"
+    "        return x.detach()\n"
+    "net = DDP(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4)))\n"
+    "bend = Bend(net)  # TOLD\n"
+    + LOOP.replace("torch.randn(4, 4)", "torch.full((4, 4), 1.0 * dist.get_rank())")
+    + "    net(bend(x)).mean().backward()\n"
+    + STEP,
     "where some ranks leave before the others count": HEAD
     + "class Count:\n    idle = 0\n    def look(self):\n        self.idle += 1\n"
     "        if dist.get_rank() != 0:  # TOLD\n            return\n        self.idle = 0\n"
@@ -137,6 +147,7 @@ SAID = (
     "it is raised here",
     "reentry is asked for here",
     "Flow.__init__() keeps the bare module",
+    "Bend() is given the wrapper, where `.module` would wait for nobody",
     "each rank seeds its generator otherwise",
     "the model's output of this rank's own data",
     "some ranks alone go this way",
@@ -155,8 +166,11 @@ _MASKED = (
 )
 
 
+@pytest.mark.parametrize("count", ["count", "mark.sum()"])
 @pytest.mark.parametrize("reports", [True, False])
-def test_a_mean_of_means_is_a_warning_where_the_program_weighs_its_report(reports: bool) -> None:
+def test_a_mean_of_means_is_a_warning_where_the_program_weighs_its_report(
+    reports: bool, count: str
+) -> None:
     reported = "    dist.all_reduce(told)\n    print(told[0] / told[1])\n" if reports else ""
     made = (
         "net = DDP(torch.nn.Linear(4, 4))\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
@@ -164,7 +178,7 @@ def test_a_mean_of_means_is_a_warning_where_the_program_weighs_its_report(report
         "marks = [(torch.rand(8) < 0.5).float() for _ in range(9)]\n"
         "train(net, rows, marks, opt)\n"
     )
-    text = HEAD + _MASKED + reported + made
+    text = HEAD + _MASKED.replace("(), count]", f"(), {count}]") + reported + made
     found = lint(["/nowhere/train.py"], given={"/nowhere/train.py": text.encode()}).diagnostics
     assert [(each.code, each.harmless) for each in found] == [("DDP309", not reports)]
 

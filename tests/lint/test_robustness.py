@@ -97,6 +97,7 @@ def test_links_in_circles_unreadable_files_and_fifos_stop_nothing(lint: Lint) ->
 
 def test_what_was_found_on_the_way_and_cannot_be_read_fails_only_under_strict(lint: Lint) -> None:
     Path("torn.py").write_bytes(b"def (:\n")
+    Path("whole.py").write_bytes(b"x = 1\n")
     assert lint()[0] == 0
     assert lint(strict=True)[0] == 3
 

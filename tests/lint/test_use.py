@@ -109,6 +109,22 @@ def test_a_folder_without_source_is_a_usage_error(lint: Lint) -> None:
     assert err == "ddpdoctor: there is no Python file and no notebook in folder\n"
 
 
+def test_where_nothing_can_be_read_it_is_a_usage_error(lint: Lint) -> None:
+    write("bad/torn.py", "def f(:\n")
+    write("bad/worse.py", "def (:\n")
+    write("prose.txt", "It was a dark night.\n")
+    why = "cannot be parsed: line 1: invalid syntax"
+    for path, first in (("bad", f"bad/torn.py {why}, and 1 more"), ("prose.txt", None)):
+        said = f"nothing in {path} could be read as Python: {first or f'{path} {why}'}"
+        assert lint(path) == (2, "", f"ddpdoctor: {said}\n")
+    assert lint("-", stdin=b"") == (2, "", "ddpdoctor: standard input is empty\n")
+    # A file that was named, and one in an editor that is empty yet, are there.
+    assert lint("bad/torn.py")[0] == 3
+    assert lint("-", stdin=b"", stdin_filename="new.py")[0] == 0
+    write("bad/fine.py", "x = 1\n")
+    assert lint("bad")[0] == 0
+
+
 @pytest.mark.parametrize(
     "comment",
     [
@@ -236,7 +252,7 @@ def test_where_a_wrapper_is_taken_off_is_told_of_a_call_elsewhere(lint: Lint) ->
     )
     (finding,) = json.loads(lint("bare.py", format="json")[1])["findings"]
     assert finding["code"] == "DDP303"
-    assert [each["place"]["line"] for each in finding["places"]] == [3, 5, 6]
+    assert [each["place"]["line"] for each in finding["places"]] == [3, 5, 6, 8]
 
 
 def test_the_chain_of_values_is_told_with_its_places_in_sarif_and_json(lint: Lint) -> None:

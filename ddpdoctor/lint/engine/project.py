@@ -31,8 +31,16 @@ class Project:
         self.locator = locator or Locator()
         self.words = words
         """Those of OF_MANY_RANKS that occur in any of the files."""
+        self.imported = frozenset(self._imported())
+        """The files that others import."""
         self.reaching = self._reaching()
         """The functions that do what concerns other ranks, themselves or through others."""
+
+    def _imported(self) -> Iterator[str]:
+        for each in self.surveys.values():
+            for name in (*each.imports.values(), *each.stars):
+                if place := self.locator.locate(each.path, name):
+                    yield place[0]
 
     def _callable_names(self) -> set[str]:
         """Last names under which anything of the project can be called: a first sieve."""
@@ -161,5 +169,5 @@ class Project:
 
     def digest(self) -> str:
         """Changes whenever anything changes that a file learns from others beside what it runs."""
-        facts = (sorted(self.reaching), sorted(self.words))
+        facts = (sorted(self.reaching), sorted(self.words), sorted(self.imported))
         return hashlib.blake2b(repr(facts).encode(), digest_size=16).hexdigest()

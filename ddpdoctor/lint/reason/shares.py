@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 from ddpdoctor.lint.engine.interpreter.folding import of_world
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import (
+    RANKS,
+    WORLD,
+    Const,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.libraries.torch import VIEWS
 from ddpdoctor.lint.reason.heads import Heads, line_of
 from ddpdoctor.lint.reason.trails import aligned, is_unbroken
@@ -129,7 +137,7 @@ def _is_count(what: object) -> bool:
         return bool(counts) and all(map(_is_count, counts))
     if what.op == "result" and isinstance(what.args[0], Term):
         return what.args[0].op == "of" and what.args[0].args[-1] in ("size", "numel")
-    return what.op == "len"
+    return what.op == "len" and WORLD not in within(what)  # else it is how many ranks there are
 
 
 def _is_unit(operation: str, what: object) -> bool:

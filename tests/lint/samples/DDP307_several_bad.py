@@ -11,7 +11,7 @@ def train(task, loader, size, accumulated):
     passed = 0
     for batch in loader:
         try:
-            task(batch).sum().backward()
+            task(batch).sum().backward()  # <-- DDP304
         except RuntimeError:
             if size < 1:
                 raise

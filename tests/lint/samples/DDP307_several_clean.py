@@ -18,7 +18,7 @@ def train(task, loader, size, accumulated):
             optimizer.zero_grad()
             continue
         passed += 1
-        if passed % accumulated > 0:
+        if passed < accumulated:
             continue
         optimizer.step()
         optimizer.zero_grad()

@@ -1,33 +1,37 @@
-import argparse
 import os
 
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel as DDP
 
 
-def latest(folder):
-    rank = dist.get_rank()
-    found = [each for each in os.listdir(folder) if each.endswith("pth.rank0")]
-    if len(found) > 0:
-        newest = max((os.path.join(folder, each) for each in found), key=os.path.getmtime)
-        return newest.replace("pth.rank0", f"pth.rank{rank}")
-    return None
+def evaluate(net, rank):
+    rows = load(rank)
+    with torch.no_grad():
+        return net(rows).mean()
 
 
-def main(args):
-    dist.init_process_group("nccl")
-    if args.auto:
-        found = latest(args.folder)
-        if found:
-            args.resume = found
-    if args.resume:
-        print(torch.load(args.resume, map_location="cpu").keys())
+def load(rank):
+    if rank != 0 and not evaluate:
         dist.barrier()
+    if os.path.exists("rows.pt"):
+        rows = torch.load("rows.pt")
+    else:
+        rows = torch.arange(12.0).reshape(4, 3)
+    if rank == 0 and not evaluate:
+        dist.barrier()
+    return rows
+
+
+def main():
+    dist.init_process_group("gloo")
+    rank = dist.get_rank()
+    net = DDP(torch.nn.Linear(3, 1))
+    for _ in range(3):
+        net(load(rank)).mean().backward()
+    if rank == 0:
+        print(evaluate(net.module, rank))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--folder")
-    parser.add_argument("--resume")
-    parser.add_argument("--auto", action="store_true")
-    main(parser.parse_args())
+    main()

@@ -28,14 +28,15 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
-from ddpdoctor.lint.engine.interpreter.store import State, Writes
-from ddpdoctor.lint.engine.interpreter.tree import Arm, Called, Choice, Exit, Seq
+from ddpdoctor.lint.engine.interpreter.store import OF_NUMBERS, State, Writes
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Called, Choice, Exit, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
     EVERYONE,
     IS_MAIN,
     NONE,
     NOTHING,
+    TRUE,
     UNKNOWN,
     Class,
     Const,
@@ -50,6 +51,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Tuple,
     Value,
+    What,
     Why,
     blended,
     has_identity,
@@ -240,7 +242,40 @@ def call_value(
     if isinstance(what, Term) and what.op == "of" and _is_by_another_name(what.args[1], node):
         owner = Value(what.args[0], callee.agree, callee.why)
         return methods.call_method(vm, owner, what.args[1], args, kwargs, node)
+    if (step := _step_of_autograd(vm, what)) is not None:
+        _note_meetings(vm, step, args, kwargs, node)
     return methods.call_unknown(vm, callee, args, kwargs, node)
+
+
+def _step_of_autograd(vm: Machine, what: What) -> Func | None:
+    """The forward of a class of `torch.autograd.Function` whose `apply` this is."""
+    match what:
+        case Term(op="of", args=(Class(number=number), "apply")):
+            if hierarchy.is_step_of_autograd(vm, number):
+                found = hierarchy.class_attribute(vm, number, "forward")
+                return found.what if found is not None and isinstance(found.what, Func) else None
+    return None
+
+
+def _note_meetings(
+    vm: Machine, step: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
+    """Run a step's forward for what other ranks see of it; what it gives is computed of all."""
+    context = Value(Term("context", (vm.site(node, "context"),)), UNKNOWN)
+    outside, vm.out, depth = vm.out, Seq(), vm.store.open()
+    is_through = False
+    try:
+        call_function(vm, step, [context, *args], kwargs, node)
+        is_through = True
+    except Left:
+        pass
+    finally:
+        vm.store.drop(depth)
+        done, vm.out = vm.out, outside
+    if is_through:
+        vm.emit("apply_step", "apply", node, forward=Value(step))
+    if any(True for _ in events(done, "collective")):
+        outside.items.extend(done.items)
 
 
 def _is_by_another_name(method: str, node: ast.AST) -> bool:
@@ -391,8 +426,11 @@ def _kept(
     """A function that is run once for the same arguments, and looked up from then on."""
     given = (what, *(each.what for each in args))
     found = vm.store.get((given, "#kept"))
+    plain = replace(what, flags=what.flags - {"cached"})
+    is_own = blended([*args, *kwargs.values()])[0].kind == "local"
+    if is_own and vm.store.get((plain, "#meets")) is not None:
+        return _looked_up(vm, plain, args, kwargs, node)
     if found is None:
-        plain = replace(what, flags=what.flags - {"cached"})
         is_told = not kwargs and all(isinstance(each, Const) for each in given[1:])
         ran = vm.store.get((plain, "#ran"))
         all_told = is_told and (ran is None or ran.is_const(True))
@@ -408,9 +446,25 @@ def _kept(
             unknown = Value(NOTHING, UNKNOWN)
             outside.items.append(Choice(unknown, node, node, vm.path, arms, vm.frame.name))
         vm.store.put((plain, "#ran"), Value(Const(all_told)))
+        if any(True for _ in events(body, "collective")):
+            vm.store.put((plain, "#meets"), TRUE)
         if not kwargs and has_identity(given[1:]):
             vm.store.put((given, "#kept"), found)
     return found
+
+
+def _looked_up(
+    vm: Machine, plain: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> Value:
+    """A function that each rank runs for what is new to it alone, and what it gave at last."""
+    info = vm.functions[plain.number]
+    agree, of = blended([*args, *kwargs.values()])
+    place = Place(info.module.path, info.node.lineno)
+    why = Why("it is run for new arguments alone", place, of, info.node)
+    is_new = Value(NOTHING, agree, why)
+    run = partial(call_function, vm, plain, args, kwargs, node)
+    vm.choose(node, node, is_new, vm.ways(is_new, run, lambda: NONE))
+    return Value(NOTHING, agree, why)
 
 
 def _manager(
@@ -515,6 +569,18 @@ def _yields_in_a_row(frame: Frame) -> bool:
     return len(in_a_row) == len(every) == len(frame.yields)
 
 
+def _hidden(
+    vm: Machine, info: FunctionInfo, name: str, batch: Value | None, default: Value | None
+) -> Value:
+    """A parameter that is not seen; a number or a text, where a file of settings may give it."""
+    what = term("parameter", id(info.node), name)
+    is_set = batch is not None and vm.store.is_number(batch.what)
+    if batch is not None and is_set and (default is None or vm.store.is_number(default.what)):
+        what = term("parameter", id(info.node), name, batch.what)
+        vm.store.put((what, OF_NUMBERS), TRUE)
+    return Value(what, UNKNOWN)
+
+
 def bound_parameters(
     vm: Machine, info: FunctionInfo, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> dict[str, Value]:
@@ -522,7 +588,8 @@ def bound_parameters(
     spec = info.node.args
     names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
     found: dict[str, Value] = {}
-    hidden = any(is_starred(each) for each in args) or "**" in kwargs
+    stars = [each for each in args if is_starred(each)]
+    hidden = bool(stars) or "**" in kwargs
     rest: list[Value] = []
     for position, value in enumerate(args):
         if is_starred(value):
@@ -539,7 +606,6 @@ def bound_parameters(
         elif name != "**":
             others[name] = value
     if spec.vararg:
-        stars = [each for each in args if is_starred(each)]
         found[spec.vararg.arg] = stars[0] if stars else Value(Tuple(tuple(rest)))
     if spec.kwarg:
         made = Value(vm.new(node, "dict", kind="kwargs"))
@@ -548,7 +614,7 @@ def bound_parameters(
             keyed.set_item(vm, made, Value(Const(name)), value, node)
         found[spec.kwarg.arg] = kwargs.get("**", made)
     batch = kwargs.get("**")
-    spread = batch is not None and isinstance(batch.what, Tensor) and not any(map(is_starred, args))
+    spread = batch is not None and isinstance(batch.what, Tensor) and not stars
     for parameter in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
         if parameter.arg not in found:
             default = info.defaults.get(parameter.arg)
@@ -557,8 +623,9 @@ def bound_parameters(
                 one = indexing.item(vm, batch, key, node)
                 found[parameter.arg] = memory.current(vm, one)
             elif default is None or hidden:
-                value = Value(term("parameter", id(info.node), parameter.arg), UNKNOWN)
-                found[parameter.arg] = value
+                found[parameter.arg] = _hidden(
+                    vm, info, parameter.arg, None if stars else batch, default
+                )
             else:
                 found[parameter.arg] = default
     return found

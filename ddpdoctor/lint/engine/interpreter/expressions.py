@@ -459,7 +459,14 @@ def _joined(vm: Machine, node: ast.JoinedStr) -> Value:
 
 
 def _formatted_value(vm: Machine, node: ast.FormattedValue) -> Value:
-    return text_of(vm, evaluate(vm, node.value), node)
+    value = evaluate(vm, node.value)
+    if value.agree.cause == "clock" and node.format_spec is not None:
+        from ddpdoctor.lint.engine.interpreter import methods
+
+        format = evaluate(vm, node.format_spec)
+        if folding.is_of_a_time(format):
+            return methods.call_method(vm, value, "strftime", [format], {}, node)
+    return text_of(vm, value, node)
 
 
 def _picked(

@@ -203,17 +203,19 @@ def is_multiple(number: object) -> bool:
 _PRIMES = (1009, 2003)
 
 
-def in_round(what: object, rank: int, number: int | Mapping[What, int], unknown: Any = OPEN) -> Any:
+def in_round(what: object, rank: int, number: int | Mapping[What, Any], unknown: Any = OPEN) -> Any:
     """What a term is for a rank in a round of a loop, `unknown` where that cannot be told.
 
-    `number` is that of the round, or of each of several loops by its counter.
+    `number` is that of the round, or what stands for each of several terms, as loops' counters.
     """
     if isinstance(what, Const | Table):
         return what.value if isinstance(what, Const) else what.entries[rank]
     if not isinstance(what, Term) or what == WORLD:
         return RANKS if what == WORLD else unknown
+    if not isinstance(number, int) and what in number:
+        return number[what]
     if what.op == "counter":
-        return number if isinstance(number, int) else number.get(what, unknown)
+        return number if isinstance(number, int) else unknown
     if what.op == "not":
         inner = in_round(what.args[0], rank, number, unknown)
         return OPEN if inner is OPEN else not inner
@@ -412,6 +414,23 @@ def is_coarse(format: Value) -> bool:
     return isinstance(format.constant, str) and not _FINE.search(format.constant)
 
 
+CLOCKED = "clocked"
+"""The operation that gives a time as a text, in whole seconds or coarser."""
+
+
+def is_of_seconds(format: Value) -> bool:
+    """Whether a time in this format says nothing of parts of a second."""
+    return isinstance(format.constant, str) and "%f" not in format.constant
+
+
+def is_of_a_time(format: Value) -> bool:
+    """Whether it is a format of a time, and not one of a number."""
+    return isinstance(format.constant, str) and bool(_FIELD.search(format.constant))
+
+
+_FIELD = re.compile(r"%-?[A-Za-z]")
+
+
 def _part(value: Value) -> Any:
     what = value.what
     if isinstance(what, Either) and all(isinstance(each.what, Const) for each in what.options):
@@ -464,6 +483,12 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     mine, theirs = _items(left), _items(right)
     if mine and len(mine) == len(theirs) and isinstance(op, ast.Eq):
         return _all_equal(mine, theirs)
+    is_among = isinstance(op, ast.In | ast.NotIn) and isinstance(left.what, Table)
+    row = _range(right.what) if is_among else None
+    if row is not None and row[2] == Const(1):
+        first, end = (Value(each, right.agree, right.why) for each in row[:2])
+        is_one = both(compared(left, ast.GtE(), first), compared(left, ast.Lt(), end), True)
+        return is_one if isinstance(op, ast.In) else negated(is_one)
     agree, why = blended((left, *mine, right, *theirs))
     function = _COMPARE[op.__class__]
     equality = isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq)
@@ -497,6 +522,8 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
                 return Value(Const(first))  # `rank == -1`: no rank of a distributed job
             if any(each is not OPEN for each in found):
                 return Value(_table(found, left, right), agree, why)
+        if is_among and agree.kind == "rank" and row is None:  # a step leaves numbers out
+            agree = BY_RANK_LIKELY  # all ranks may be among those that are not known
         return Value(term(op.__class__.__name__, _part(left), _part(right)), agree, why)
     several = right.is_const(2) and isinstance(op, ast.Lt | ast.GtE)  # as `> 1` and `<= 1`
     known = right.is_const(0, 1) or several
@@ -521,6 +548,17 @@ def compared(left: Value, op: ast.cmpop, right: Value) -> Value:
     if agree.kind == "rank" and is_size:  # of what the rank has seeded or shaped: it is no rank
         agree = local("", agree.sure)
     return Value(what, agree, why)
+
+
+def _range(what: What) -> tuple[What, What, What] | None:
+    """Where a range, or a list of it, begins and ends, and its step."""
+    if isinstance(what, Term) and what.op == "list":
+        return _range(what.args[0])
+    if not isinstance(what, Term) or what.op != "range":
+        return None
+    first = () if len(what.args) > 1 else (Const(0),)
+    first, end, step = (*first, *what.args, Const(1))[:3]
+    return first, end, step
 
 
 def _is_identity(value: Value) -> bool:
@@ -593,9 +631,7 @@ def truth(value: Value) -> bool | None:
             return True
         if all(entry is not OPEN and not entry for entry in what.entries):
             return False
-    if what == WORLD:
-        return True
-    return None
+    return True if what == WORLD or isinstance(what, Func | Class) else None
 
 
 def both(left: Value, right: Value, is_and: bool) -> Value:

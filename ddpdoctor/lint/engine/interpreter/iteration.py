@@ -38,7 +38,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, PICKS_ROWS
 
 UNTIL = Term("until")
 """How often an iterator goes on that itself decides when to stop."""
@@ -118,7 +117,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         if (dealt := vm.store.get((what, indexing.OWN_ROWS))) is not None:
             agree, why = dealt.agree, dealt.why
         one = Value(Tensor(vm.site(node, "element"), what.of), agree, why)
-        return vm.computed(one, "element", (value,), node), _number_of_rows(vm, value)
+        return vm.computed(one, "element", (value,), node), members.number_of_rows(vm, value)
     if isinstance(what, Table):
         return Value(NOTHING, agree, why), Value(NOTHING, agree, why)
     if count.agree.cause in containers.NOT_HOW_MANY:
@@ -161,19 +160,6 @@ def _is_an_order(vm: Machine, tensor: Value) -> bool:
 
 
 _AS_THEY_STAND = ("tolist", "numpy", "cpu", "detach")
-
-
-def _number_of_rows(vm: Machine, tensor: Value) -> Value:
-    """What agrees as the number of its rows does: what a rank's own numbers pick is its own."""
-    made = vm.made.get(tensor.what)
-    while made is not None and made.of and made.by in _KEEPS_ROWS:
-        made = vm.made.get(made.of[0].what)
-    if made is not None and made.of and made.by in PICKS_ROWS and made.of[0].agree.divergent:
-        return Value(NOTHING, made.of[0].agree, made.of[0].why)
-    return Value(NOTHING, SAME)
-
-
-_KEEPS_ROWS = KEEPS_ROWS | {"numpy", "tolist"}
 
 
 def _run_through(vm: Machine, made: Ref, node: ast.AST) -> Value:

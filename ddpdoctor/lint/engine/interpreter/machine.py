@@ -157,6 +157,8 @@ class LoopRecord:
     continues: list[State] = field(default_factory=list)
     turn: Value = NONE
     """What is another in every round: the element that it goes through."""
+    count: Value = NONE
+    """As of a `Loop`."""
 
 
 @dataclass(slots=True)
@@ -283,6 +285,8 @@ class Machine:
         """What says of how many ranks it is."""
         self.numbered: set[Why] = set()
         """Why something is the rank: who started the process gave it a number to join as."""
+        self.indexed: set[Why | None] = set()
+        """The same, where it counts the processes that one has started, on its own machine."""
         self.apart = False
         """Whether this is a worker of a loader that begins as a new process, in no group."""
         self.starting: dict[ast.AST, Callable[[], None]] = {}

@@ -10,7 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding
-from ddpdoctor.lint.engine.interpreter.folding import DATA_METHODS, is_coarse
+from ddpdoctor.lint.engine.interpreter.folding import (
+    CLOCKED,
+    DATA_METHODS,
+    is_coarse,
+    is_of_seconds,
+)
 from ddpdoctor.lint.engine.interpreter.library.dispatch import call_library
 from ddpdoctor.lint.engine.interpreter.library.events import loss_of
 from ddpdoctor.lint.engine.interpreter.library.facts import (
@@ -23,7 +28,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import (
 from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
-from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
+from ddpdoctor.lint.engine.interpreter.machine import EITHER, Machine, Path
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.objects import (
     containers,
@@ -35,6 +40,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     paths,
     texts,
 )
+from ddpdoctor.lint.engine.interpreter.store import GRADED
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
     EVERYONE,
@@ -128,10 +134,12 @@ def call_method(
 ) -> Value:
     """`owner.name(...)`."""
     what = owner.what
-    if owner.agree.cause == "clock" and (
-        name == "date" or (name == "strftime" and is_coarse(args[0] if args else NONE))
-    ):
-        return Value(term(name, vm.site(node)), SAME_LIKELY)
+    if owner.agree.cause == "clock" and name in ("date", "strftime"):
+        format = args[0] if args else NONE
+        if name == "date" or is_coarse(format):
+            return Value(term(name, vm.site(node)), SAME_LIKELY)
+        if is_of_seconds(format):
+            return Value(term(CLOCKED, name, vm.site(node)), owner.agree, owner.why)
     if isinstance(what, Ref):
         made = vm.objects[what.number]
         if made.type in ("list", "set"):
@@ -582,6 +590,7 @@ def _of_tensor(
     assert isinstance(made, Tensor)
     owner = memory.current(vm, owner)
     if name == "backward":
+        _note_graded(vm, owner)
         vm.emit("backward", "backward", node, loss=owner)
         return NONE
     agree, why = blended([owner, *args, *kwargs.values()])
@@ -614,6 +623,19 @@ def _of_tensor(
 
 
 # --- containers
+
+
+def _note_graded(vm: Machine, value: Value, depth: int = 4) -> None:
+    """Keep that it is a tensor, as nothing else goes backward, and what it was scaled from."""
+    vm.store.put((value.what, GRADED), TRUE)
+    made = vm.made.get(value.what)
+    of = [each for each in made.of if isinstance(each.what, Tensor)] if made is not None else []
+    if made is not None and depth and (made.by == EITHER or (made.by in _SCALED and len(of) == 1)):
+        for each in of:
+            _note_graded(vm, each, depth - 1)
+
+
+_SCALED = ("Mult", "Div", "scale")
 
 
 def _of_container(

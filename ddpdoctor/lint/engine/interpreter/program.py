@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ddpdoctor.lint.engine.interpreter.calls import call_function, instantiate
+from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value, instantiate
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.loading import Loader, Text
@@ -103,10 +103,17 @@ class Run:
 class Program:
     """The modules, functions and classes that entry points meet."""
 
-    def __init__(self, loader: Loader, words: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        loader: Loader,
+        words: frozenset[str] = frozenset(),
+        imported: frozenset[str] | None = None,
+    ) -> None:
         self.loader = loader
         self.words = words
         """Those of OF_MANY_RANKS that occur in any of the files."""
+        self.imported_files = imported
+        """The files that others import; None where nobody has said."""
         self.watched: frozenset[tuple[str, int]] = frozenset()
         """First lines of statements at which ranks stand: that they are reached is told."""
         self.functions: list[FunctionInfo] = []
@@ -584,12 +591,36 @@ def run_forward(run: Run, module: Value) -> tuple[Seq, list[Value]] | None:
     if found is not None and isinstance(found.what, Func):
         given = unknown_arguments(vm, vm.functions[found.what.number], skip=1)
     args = [] if given else [Value(Term("parameter", (made.number, "input")), UNKNOWN)]
+    done = _run_aside(vm, lambda: forward(vm, module, args, given, made.node))
+    return None if done is None else (done, [*args, *given.values()])
+
+
+def run_hook(run: Run, hook: Value, state: Value, node: ast.AST) -> Seq | None:
+    """What the hook of a wrapper does with a bucket of gradients."""
+    bucket = Value(run.vm.new(node, "torch.distributed.GradBucket"))
+    return run_apart(run, hook, [state, bucket], node)
+
+
+def run_apart(run: Run, function: Value, args: list[Value], node: ast.AST) -> Seq | None:
+    """What a function does with these, None where it does not come to its end.
+
+    All that it changes is taken back.
+    """
+    vm, made = run.vm, run.vm.made
+    vm.made = dict(made)
+    try:
+        return _run_aside(vm, lambda: call_value(vm, function, args, {}, node))
+    finally:
+        vm.made = made
+
+
+def _run_aside(vm: Machine, run: Callable[[], object]) -> Seq | None:
     outside, vm.out, depth = vm.out, Seq(), vm.store.open()
     vm.fuel, vm.saving, frames = ALONE, 0, len(vm.frames)
     vm.conditions, vm.scopes, vm.tries, vm.mask = [], [], [], EVERYONE
     try:
-        forward(vm, module, args, given, made.node)
-        return vm.out, [*args, *given.values()]
+        run()
+        return vm.out
     except (Left, Spent, RecursionError):
         return None
     finally:

@@ -107,6 +107,8 @@ class Loop:
     """After how many computations of the program."""
     counted: dict[What, tuple[What, int | None]] = field(default_factory=dict)
     """What it changes: what it is in the first round, and what every round adds to that."""
+    anew: frozenset[What] = frozenset()
+    """Of that what a round may set to something else than more or less of it."""
     is_cut: bool = False
     """Whether the program was followed no further than into it."""
 

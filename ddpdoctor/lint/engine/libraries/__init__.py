@@ -44,6 +44,10 @@ WORDS = {
     "part": "an attribute that holds an object of a `type`",
     "wraps": "wraps a module for data-parallel training; `has` says what it has beside what torch's "
     "has, `only=gradients` that it shares no buffers and sees itself which parameters take part",
+    "shards": "shards a module over the ranks of a mesh, in place too",
+    "spreads": "wraps a module that it shards, and gives all ranks rank 0's `weights` if told to",
+    "gathers": "gets the state of a `model`, or sets it: every rank must call it where that one is "
+    "sharded and the `options` ask for the whole, or where they have rank 0 spread it",
     "prepares": "wraps modules among its arguments, and hands all back in their order",
     "itself": "hands its first argument back",
     "refers": "a function that gives its first argument",
@@ -104,7 +108,10 @@ def parse(line: str) -> Effect:
     return Effect(name, words[0], tuple(options))
 
 
-_INNER = tuple(f"torch.utils.data.{each}." for each in ("sampler", "dataset", "dataloader"))
+_INNER = re.compile(
+    r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader)\."
+    r"|(timm\.utils)\.(?:distributed|model|random)\."
+)
 """Modules whose names are found in the package, too."""
 
 
@@ -136,10 +143,10 @@ class Library:
 
     def home(self, name: str) -> str:
         """A dotted name as users are told it: that of `torch.utils.data.sampler.Sampler` too."""
-        inner = next((each for each in _INNER if name.startswith(each)), None)
+        inner = _INNER.match(name)
         if inner is None or name in self._lines:
             return name
-        return f"torch.utils.data.{name.removeprefix(inner)}"
+        return f"{inner[1] or inner[2]}.{name[inner.end() :]}"
 
     def method(self, name: str) -> Effect | None:
         """What a method of this name does, whatever has it."""

@@ -47,11 +47,13 @@ hash                                    salted
 random.seed                             event kind=seed_python seed=a@0
 random.setstate                         event kind=set_rng_python state=state@0
 random.Random                           new type=random.Random seed=x@0
+random.getstate                         event kind=get_rng_state result=chance_python
 random.*                                event kind=draw_python result=chance_python
 numpy.random.seed                       event kind=seed_numpy seed=seed@0
 numpy.random.set_state                  event kind=set_rng_numpy state=state@0
 numpy.random.default_rng                new type=numpy.random.Generator seed=seed@0
 numpy.random.RandomState                new type=numpy.random.RandomState seed=seed@0
+numpy.random.get_state                  event kind=get_rng_state result=chance_numpy
 numpy.random.*                          event kind=draw_numpy result=chance_numpy
 random.Random.*                         event kind=draw_own result=pure
 random.Random.seed                      event kind=seed_generator seed=a@0 result=itself
@@ -145,6 +147,12 @@ codecs.open                             event kind=open path=filename@0 mode=mod
 gzip.open                               event kind=open path=filename@0 mode=mode@1 result=file
 bz2.open                                event kind=open path=filename@0 mode=mode@1 result=file
 lzma.open                               event kind=open path=filename@0 mode=mode@1 result=file
+csv.writer                              itself
+csv.DictWriter                          itself
+file.write                              event kind=fill content=text@0
+file.writelines                         event kind=fill content=lines@0
+file.writerow                           event kind=fill content=row@0
+file.writerows                          event kind=fill content=rows@0
 pathlib.Path                            pure
 pathlib.PurePath                        pure
 sys.exit                                ends status=status@0

@@ -12,7 +12,7 @@ all_gather_object               collective shares=object_list@0 group=group@2
 all_reduce                      collective shares=tensor@0 group=group@2 reduce=op@1
 all_reduce_coalesced            collective shares=tensors@0 group=group@2
 all_to_all                      collective group=group@2 fills=output_tensor_list@0
-all_to_all_single               collective group=group@4 fills=output@0
+all_to_all_single               collective group=group@4 fills=output@0 takes=output_split_sizes@2 hands=input_split_sizes@3
 barrier                         collective group=group@0
 broadcast                       collective shares=tensor@0 group=group@2 root=src@1
 broadcast_object_list           collective shares=object_list@0 group=group@2 root=src@1
@@ -51,11 +51,11 @@ _REST = """
 torch.*                                             pure
 torch.distributed.*                                 unknown
 torch.distributed.TCPStore                          new type=torch.distributed.TCPStore is_master=is_master@3
-torch.distributed.init_device_mesh                  group
-torch.distributed.device_mesh.init_device_mesh      group
+torch.distributed.init_device_mesh                  group shape=mesh_shape@1
+torch.distributed.device_mesh.init_device_mesh      group shape=mesh_shape@1
 torch.distributed.ReduceOp.*                        same
 torch.distributed.optim.ZeroRedundancyOptimizer     new type=torch.distributed.optim.ZeroRedundancyOptimizer parameters=params@0
-torch.distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict    collective
+torch.distributed.optim.ZeroRedundancyOptimizer.consolidate_state_dict    collective to=to@0
 torch.distributed.optim.ZeroRedundancyOptimizer.step    event kind=step closure=closure@0
 torch.distributed.optim.ZeroRedundancyOptimizer.zero_grad    event kind=zero_grad
 torch.distributed.optim.ZeroRedundancyOptimizer.load_state_dict    event kind=load_state state=state_dict@0
@@ -68,10 +68,14 @@ torch.distributed.nn.functional.reduce              collective group=group@3
 torch.distributed.nn.functional.reduce_scatter      collective group=group@3
 torch.distributed.nn.functional.scatter             collective group=group@2
 torch.distributed.nn.functional.all_to_all          collective group=group@2
-torch.distributed.nn.functional.all_to_all_single   collective group=group@4
+torch.distributed.nn.functional.all_to_all_single   collective group=group@4 takes=output_split_sizes@2 hands=input_split_sizes@3
 torch.distributed.nn.all_gather                     collective result=same group=group@1
 torch.distributed.nn.all_reduce                     collective result=same adds=tensor@0 group=group@2
 torch.distributed.nn.broadcast                      collective result=same group=group@2
+torch.distributed.algorithms.ddp_comm_hooks.default_hooks.allreduce_hook      collective group=process_group@0
+torch.distributed.algorithms.ddp_comm_hooks.default_hooks.bf16_compress_hook  collective group=process_group@0
+torch.distributed.algorithms.ddp_comm_hooks.default_hooks.fp16_compress_hook  collective group=process_group@0
+torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook.powerSGD_hook       collective
 torch.distributed.algorithms.join.Join              enters scope=join throws=throw_on_early_termination@2
 torch.distributed.algorithms.Join                   enters scope=join throws=throw_on_early_termination@2
 torch.distributed.elastic.multiprocessing.errors.record    itself
@@ -79,6 +83,12 @@ torch.nn.parallel.DistributedDataParallel           wraps module=module@0
 torch.nn.parallel.distributed.DistributedDataParallel      wraps module=module@0
 torch.nn.parallel.DistributedDataParallel.no_sync   enters scope=no_sync
 torch.nn.parallel.DistributedDataParallel._set_static_graph    event kind=static_graph
+torch.nn.parallel.DistributedDataParallel.register_comm_hook   event kind=comm_hook state=state@0 hook=hook@1
+torch.distributed.GradBucket.buffer                 local cause=data
+torch.distributed.GradBucket.gradients              local cause=data
+torch.distributed.GradBucket.index                  same
+torch.distributed.GradBucket.is_last                same
+torch.distributed.GradBucket.parameters             same
 torch.nn.DataParallel                               new type=torch.nn.DataParallel module=module@0
 torch.nn.parallel.DataParallel                      new type=torch.nn.DataParallel module=module@0
 torch.nn.SyncBatchNorm.convert_sync_batchnorm       itself
@@ -189,6 +199,17 @@ torch.hub.load_state_dict_from_url                  same
 torch.utils.model_zoo.load_url                      same
 torch.distributed.checkpoint.save                   collective op=dcp.save
 torch.distributed.checkpoint.load                   collective op=dcp.load
+torch.distributed.fsdp.fully_shard                  shards module=module@0 mesh=mesh@
+torch.distributed.fsdp.FullyShardedDataParallel     spreads module=module@0 weights=sync_module_states@10
+torch.distributed.fsdp.FullyShardedDataParallel.state_dict_type    enters scope=fsdp_state
+torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel    spreads module=module@0 weights=sync_module_states@10
+torch.distributed.checkpoint.state_dict.StateDictOptions    new type=torch.distributed.checkpoint.state_dict.StateDictOptions whole=full_state_dict@0 spread=broadcast_from_rank0@5
+torch.distributed.checkpoint.state_dict.get_model_state_dict        gathers model=model@0 options=options@
+torch.distributed.checkpoint.state_dict.get_optimizer_state_dict    gathers model=model@0 options=options@
+torch.distributed.checkpoint.state_dict.get_state_dict              gathers model=model@0 options=options@
+torch.distributed.checkpoint.state_dict.set_model_state_dict        gathers model=model@0 options=options@ sets=model_state_dict@1
+torch.distributed.checkpoint.state_dict.set_optimizer_state_dict    gathers model=model@0 options=options@ sets=optim_state_dict@2
+torch.distributed.checkpoint.state_dict.set_state_dict              gathers model=model@0 options=options@ sets=model_state_dict@
 torch.manual_seed                                   event kind=seed seed=seed@0
 torch.cuda.manual_seed                              event kind=seed_cuda seed=seed@0
 torch.cuda.manual_seed_all                          event kind=seed_cuda seed=seed@0
@@ -317,6 +338,7 @@ PRODUCTS = frozenset(_PRODUCTS.split())
 ORDERINGS = frozenset({"Lt", "LtE", "Gt", "GtE", "lt", "le", "gt", "ge"})
 COMPARISONS = ORDERINGS | {"Eq", "NotEq", "eq", "ne"}
 """How an operator's and a method's comparisons are named."""
+DIVISIONS = frozenset({"Div", "div", "div_", "divide", "divide_", "true_divide", "true_divide_"})
 ASKING = COMPARISONS | {"and", "or", "not"}
 """What a question is put together of."""
 WITHOUT_GRAPH = COMPARISONS | frozenset(
@@ -341,10 +363,23 @@ def _layers(table: str, has: str) -> Iterator[str]:
             yield f"torch.nn.{name} new type=torch.nn.Module has={has} {kept}"
 
 
+def _averagers() -> Iterator[str]:
+    """What brings together weights that each rank has trained by itself, now and then."""
+    home = "torch.distributed.algorithms.model_averaging"
+    for module, name in _AVERAGERS:
+        yield f"{home}.{module}.{name} new type={home}.{module}.{name}"
+        yield f"{home}.{module}.{name}.average_parameters collective shares=params@0"
+    yield f"{home}.utils.average_parameters collective shares=params@0 group=process_group@1"
+
+
+_AVERAGERS = (
+    ("averagers", "PeriodicModelAverager"),
+    ("hierarchical_model_averager", "HierarchicalModelAverager"),
+)
 _HOMES = ("torch.distributed.", "torch.distributed.distributed_c10d.")
 EFFECTS = "\n".join(
     [f"{home}{line}" for home in _HOMES for line in _COLLECTIVES.strip().splitlines()]
-    + [*_layers(_LAYERS, "parameters"), *_layers(_BATCH_NORMS, "batch"), _REST]
+    + [*_layers(_LAYERS, "parameters"), *_layers(_BATCH_NORMS, "batch"), *_averagers(), _REST]
 )
 
 # What nn.Module and DistributedDataParallel have themselves (torch 2.13 and older).

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.values import FIRST_HOST
 from ddpdoctor.lint.engine.queries.doing import doers, is_the_starters
 from ddpdoctor.lint.engine.queries.paths import folder_and_name, spelled
 from ddpdoctor.lint.engine.queries.races import does_without, leading_call, looks_behind, made_by
@@ -29,6 +30,8 @@ def asked_by_each(run: Run) -> Iterator[Asked]:
     Those are meant that find what the program itself has left, by some ranks' hands: on a machine
     with a disk of its own, where none of these ranks runs, the answer is another one.
     """
+    if run.vm.there == FIRST_HOST:
+        return
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     saves = [each for each, way in events(run.root, "save", "rename") if doers(way).some]
     loads = list(events(run.root, "load"))

@@ -174,6 +174,16 @@ def doers(way: Way) -> Doers:
     return Doers(mask, sure, tuple(choices), loops, tuple(tried), kept_out)
 
 
+def has_looked(way: Way) -> bool:
+    """Whether who comes there has looked at the disk."""
+    return any(isinstance(step.node, Choice) and is_look(step.node) for step in way)
+
+
+def is_look(choice: Choice) -> bool:
+    """Whether the disk decides."""
+    return choice.condition.agree.cause == "disk"
+
+
 def is_the_starters(way: Way) -> bool:
     """Whether one process does it, which starts the ranks, or goes on alone in their stead."""
     if not way or is_spawned(way):

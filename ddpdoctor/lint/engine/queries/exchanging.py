@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Exit,
+    Loop,
+    Seq,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     RANKS,
@@ -64,12 +75,28 @@ def _speak(seq: Seq, rank: int, line: list[tuple[Event, int]]) -> str:
         elif isinstance(node, Choice):
             left = _speak_in(node, rank, line)
         else:
+            if isinstance(node, Loop) and _ends_within_a_round(node):
+                raise _Unknown
             left = _speak(node.body, rank, line)
             ended = ("return",) if isinstance(node, Called) else ("break", "continue")
             left = "" if left in ended else left
         if left:
             return left
     return ""
+
+
+def _ends_within_a_round(loop: Loop) -> bool:
+    """Whether it is left by a `break` alone, before the messages of a round: the last has none."""
+    is_endless = isinstance(loop.node, ast.While) and isinstance(loop.node.test, ast.Constant)
+    leaves = [
+        way for node, way in walk(loop.body) if isinstance(node, Exit) and node.kind == "break"
+    ]
+    spoken = [way for _, way in events(loop.body, "send", "recv")]
+    return is_endless and any(
+        way[0].seq is left[0].seq and way[0].index > left[0].index
+        for left in leaves
+        for way in spoken
+    )
 
 
 def _speak_in(choice: Choice, rank: int, line: list[tuple[Event, int]]) -> str:

@@ -6,11 +6,13 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter import folding
+from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.statements.handling import ANY_ERROR, kinds
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
     Called,
@@ -47,6 +49,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.doing import MAIN, is_for_one, is_the_starters
+from ddpdoctor.lint.engine.queries.stepping import is_in_step
 from ddpdoctor.lint.engine.queries.words import (
     Word,
     Words,
@@ -511,6 +514,8 @@ def leaves(seq: Seq) -> Exit | None:
             return again if again is not None and node.kind == "raise" else node
         if isinstance(node, Choice):
             exits = [leaves(arm.body) for arm in node.arms]
+            if _takes_every_error(node) and exits[0] is not None and exits[0].kind in _ERRORS:
+                exits = exits[1:]
             goes_on = (each for each in exits if each is not None and each.kind == "continue")
             nearest = next(goes_on, None)
             if exits and all(each is not None for each in exits):
@@ -521,6 +526,15 @@ def leaves(seq: Seq) -> Exit | None:
             if inner is not None and inner.kind in ("end", "raise"):
                 return inner
     return None
+
+
+def _takes_every_error(choice: Choice) -> bool:
+    """Whether it is a `try` that lets no error pass, but for those that its handlers raise."""
+    handlers = choice.node.handlers if isinstance(choice.node, ast.Try) else []
+    return any(not ANY_ERROR.isdisjoint(kinds(each.type)) for each in handlers)
+
+
+_ERRORS = ("raise", "assert")
 
 
 def leaves_somewhere(seq: Seq) -> Exit | None:
@@ -636,6 +650,8 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
                 continue
             if _is_of_its_turns(run, node.condition, way):
                 continue  # who has had as many turns answers the same
+            if is_in_step(node, node.condition, way, words):
+                continue
             if agree.kind == "rank" and _deals(run, what):
                 loop = _loop_around(way)
                 if loop is None or folding.is_for_all(loop.count.what):
@@ -655,7 +671,7 @@ def _local(run: Run, words: Words) -> Iterator[Parting]:
         elif isinstance(node, Loop) and node.count.agree.divergent and not _is_bounded(run, node):
             if any(_makes_up(run, node, each) for each, _ in walk(node.body)):
                 continue
-            if _is_of_its_turns(run, node.count, way):
+            if _is_of_its_turns(run, node.count, way) or is_in_step(node, node.count, way, words):
                 continue
             heard = tuple(all_met(node.body.items, words.hears))
             key = (id(node.node), -1)
@@ -769,9 +785,9 @@ def _changes(run: Run, loop: Loop, what: object) -> bool:
 
 def _is_no_limit(run: Run, what: What) -> bool:
     """Whether a bound is one that no loop comes to, or an option that is off unless it is given."""
-    default = run.vm.store.get((what, "default")) if isinstance(what, Term) else None
-    if default is not None:
-        return default.is_const(None) or _is_number(default, lambda number: number <= 0)
+    off = default(run.vm, Value(what))
+    if off is not None:
+        return off.is_const(None) or _is_number(off, lambda number: number <= 0)
     return _is_number(Value(what), lambda number: number >= _NEVER)
 
 
@@ -830,6 +846,14 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
                 loop=loop,
                 way=way,
             )
+    is_tried = isinstance(node.node, ast.Try | ast.TryStar)
+    behind = chain(met(way[-1].rest, hears=words.hears), _behind_in_the_function(way, words))
+    if loop is None and not is_tried and next(behind, None) is None:  # who returns misses nothing
+        going = [
+            (arm, word)
+            for arm, (word, _), left in zip(node.arms, said, exits, strict=True)
+            if left is None or left.kind == "return"
+        ]
     if len(going) > 1:
         spoken = [word for _, word in going]
         if any(each != spoken[0] for each in spoken[1:]):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.statements.handling import ANY_ERROR, kinds
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
@@ -15,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Exit,
     Loop,
     Node,
+    Seq,
     Way,
     events,
     walk,
@@ -37,8 +39,9 @@ from ddpdoctor.lint.engine.queries.doing import (
     synchronises,
 )
 from ddpdoctor.lint.engine.queries.holding import stand_apart
+from ddpdoctor.lint.engine.queries.order import beyond, is_after, is_sure
 from ddpdoctor.lint.engine.queries.partings import Parting
-from ddpdoctor.lint.engine.queries.paths import goes_through, same_path
+from ddpdoctor.lint.engine.queries.paths import goes_through, read_in, same_path, spelled
 from ddpdoctor.lint.rule import Related
 
 _MEETINGS = ("collective", "wrap", "backward", "group")
@@ -76,7 +79,7 @@ def _races(run: Run) -> Iterator[Race]:
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     told: set[int] = set()
     for load, to in events(run.root, "load", "read", "open", "read_data", "copy_file"):
-        if (load.kind == "open" and not _reads(load)) or _is_told_when_opened(load):
+        if (load.kind == "open" and not is_read(load)) or _is_told_when_opened(load):
             continue
         reads = doers(to)
         for save, at in saves:
@@ -85,9 +88,9 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
-            if _is_one_or_the_other(at, to):
+            if _is_one_or_the_other(at, to, _path(load)):
                 continue
-            if _polls(run, order, save, at, load, to):
+            if _polls(run, order, save, at, load, to) or _tries_again(to):
                 continue
             of_state = _is_state([*_written(save, at), load])
             if not of_state and any(map(does_without, reads.tried)):
@@ -117,7 +120,7 @@ def gatherings(run: Run) -> Iterator[Race]:
     told: set[int] = set()
     for load, to in events(run.root, "load", "read", "open", "read_data"):
         path = _path(load)
-        if path is None or id(load.node) in told or (load.kind == "open" and not _reads(load)):
+        if path is None or id(load.node) in told or (load.kind == "open" and not is_read(load)):
             continue
         if _is_told_when_opened(load):
             continue
@@ -129,7 +132,9 @@ def gatherings(run: Run) -> Iterator[Race]:
                 continue
             if any(synchronises(each) for each in between(at, to)):
                 continue
-            if _polls(run, order, save, at, load, to) or any(map(does_without, doers(to).tried)):
+            if _polls(run, order, save, at, load, to) or _tries_again(to):
+                continue
+            if any(map(does_without, doers(to).tried)):
                 continue
             told.add(id(load.node))
             by = Related.at(save.place, "each rank writes its own")
@@ -142,22 +147,55 @@ def does_without(tried: Choice) -> bool:
     handlers = tried.node.handlers if isinstance(tried.node, ast.Try) else []
     ways = zip(tried.arms[1:], handlers, strict=False)
     return any(
-        (each.type is None or text(each.type) in ANY_ERROR)
+        not ANY_ERROR.isdisjoint(kinds(each.type))
         and not any(isinstance(node, Exit) and node.is_failure for node, _ in walk(arm.body))
         for arm, each in ways
     )
 
 
-ANY_ERROR = ("Exception", "BaseException")
+def _tries_again(way: Way) -> bool:
+    """Whether who does not find the file looks for it again, for as long as it takes."""
+    waits = False
+    for step in way:
+        if isinstance(step.node, Called):
+            waits = False
+        elif isinstance(step.node, Loop):
+            waits = waits or isinstance(step.node.node, ast.While)
+        elif waits and isinstance(step.node, Choice) and isinstance(step.node.node, ast.Try):
+            tries = zip(step.node.arms[1:], step.node.node.handlers, strict=False)
+            if any(_is_of_no_file(each) and _goes_round(arm.body) for arm, each in tries):
+                return True
+    return False
 
 
-def _is_one_or_the_other(one: Way, other: Way) -> bool:
-    """Whether they stand on two arms of a choice that is made once, and alike by all ranks."""
+def _is_of_no_file(handler: ast.ExceptHandler) -> bool:
+    """Whether it handles that there is no such file."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(each is None or text(each) in _NO_FILE for each in kinds)
+
+
+_NO_FILE = (*ANY_ERROR, "FileNotFoundError", "OSError", "IOError", "EnvironmentError")
+
+
+def _goes_round(body: Seq) -> bool:
+    """Whether nobody leaves a loop by what is done here."""
+    return not any(isinstance(node, Exit) and node.kind != "continue" for node, _ in walk(body))
+
+
+def _is_one_or_the_other(one: Way, other: Way, path: Value | None) -> bool:
+    """Whether they stand on two arms of a choice that is made once, and alike by all ranks.
+
+    Or whether a file is there: who reads it has found it, and DDP212 asks whether it is whole.
+    """
     if not stand_apart(one, other):
         return False
     pairs = zip(one, other, strict=False)
     chosen = [x.node for x, y in pairs if x.seq is y.seq and isinstance(x.node, Choice)]
-    return bool(chosen) and not chosen[-1].condition.agree.divergent
+    if not chosen:
+        return False
+    asked = [x for x in within(chosen[-1].condition.what) if isinstance(x, Term) and x.op == "disk"]
+    is_of_it = path is not None and any(path.what in each.args for each in asked)
+    return is_of_it or not chosen[-1].condition.agree.divergent
 
 
 def rushes(run: Run) -> Iterator[Race]:
@@ -204,6 +242,8 @@ def early_looks(run: Run) -> Iterator[Race]:
             continue
         if look.kind == "look" and not _leaves_unbound(run, look):
             continue
+        if _has_to_find(run, look, to):
+            continue
         for make, at in made:
             late = doers(to).mask & ~doers(at).mask
             is_first = order[id(make)] < order[id(look)]
@@ -222,6 +262,18 @@ def early_looks(run: Run) -> Iterator[Race]:
 _RAISE = ("listdir", "scandir", "iterdir")
 """What raises where there is no such folder; `glob` and `walk` find nothing in it."""
 _ASK_FOR_A_FOLDER = ("exists", "isdir", "is_dir")
+
+
+def _has_to_find(run: Run, look: Event, to: Way) -> bool:
+    """Whether what it finds is loaded whatever that is: who asks for it has it from before."""
+    folder = _path(look)
+    return folder is not None and any(
+        is_after(to, way)
+        and is_sure(beyond(to, way))
+        and (found := _path(load)) is not None
+        and read_in(found.what, spelled(folder.what))
+        for load, way in events(run.root, "load")
+    )
 
 
 def _leaves_unbound(run: Run, look: Event) -> bool:
@@ -269,7 +321,8 @@ def _writes(event: Event) -> bool:
     )
 
 
-def _reads(event: Event) -> bool:
+def is_read(event: Event) -> bool:
+    """Whether a file is opened as it is, and not to write into it."""
     mode = event.values.get("mode")
     return mode is None or (isinstance(mode.constant, str) and set(mode.constant) <= {*"rbt"})
 
@@ -291,19 +344,19 @@ def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
 
 def looks_behind(run: Run, value: Value, *places: tuple[str, int]) -> Iterator[tuple[Event, Way]]:
     """The looks at the disk of which a value comes, or may come; and those at these places."""
-    known, paths, seen, stack = set(places), set[object](), set[object](), [value]
+    known, folders, seen, stack = set(places), set[object](), set[object](), [value]
     while stack:
         each = stack.pop()
         known |= {(x.place.path, x.place.line) for x in (each.why.chain() if each.why else ())}
         for part in within(each.what):
             if isinstance(part, Term) and part not in seen:
                 seen.add(part)
-                paths |= set(part.args) if part.op in ("disk", "listed") else set()
+                folders |= set(part.args) if part.op == "listed" else set()
                 stack += run.vm.store.options(Value(part)) if part.op == "joined" else ()
     for look, way in events(run.root, "look", "list"):
-        path = _path(look)
-        is_asked = (look.path, look.place.line) in known or (path and path.what in paths)
-        if is_asked and not is_the_starters(way):
+        path, found = _path(look), look.values.get("result")
+        is_asked = (look.path, look.place.line) in known or (path and path.what in folders)
+        if (is_asked or (found and found.what in seen)) and not is_the_starters(way):
             yield look, way
 
 
@@ -317,16 +370,63 @@ def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     for look, at in looks_of(run, parting):
         for save, to in events(run.root, "save", "write", "rename"):
+            is_first = order[id(look)] < order[id(save)]
             if (
-                order[id(look)] < order[id(save)]
-                and doers(to).some
-                and doers(at).mask & ~doers(to).mask
-                and same_path(made_by(save), _path(look))
-                and not any(synchronises(each) for each in between(at, to))
+                is_first
+                and _is_looked_for(look, at, save, to)
                 and not _may_meet(run, order, look, save)
             ):
                 yield look, save
                 break
+
+
+def half_written(run: Run) -> Iterator[tuple[Event, Event, Event]]:
+    """Looks for a file that a rank writes where it is missing, and others read where it is there.
+
+    With the write and the read: who comes late finds what is not whole yet.
+    """
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    loads = list(events(run.root, "load", "read_data"))
+    for save, to in events(run.root, "save", "write"):
+        if is_the_starters(to):
+            continue
+        for look, at in events(run.root, "look"):
+            is_first = order[id(look)] < order[id(save)]
+            if not is_first or not _is_looked_for(look, at, save, to) or _waits_for(to, at):
+                continue
+            chosen = next((n for n, step in enumerate(to) if _is_decided_by(step.node, look)), None)
+            reads = [
+                each
+                for each, way in loads
+                if same_path(_path(each), _path(look))
+                and chosen is not None
+                and len(way) > chosen + 1
+                and way[chosen].node is to[chosen].node
+                and way[chosen + 1].seq is not to[chosen + 1].seq
+                and not any(map(does_without, doers(way).tried))
+            ]
+            if reads:
+                yield look, save, reads[0]
+                break
+
+
+def _is_looked_for(look: Event, at: Way, save: Event, to: Way) -> bool:
+    """Whether others look for what some ranks alone write, and nothing lets one go first."""
+    return (
+        doers(to).some
+        and bool(doers(at).mask & ~doers(to).mask)
+        and same_path(made_by(save), _path(look))
+        and not any(synchronises(each) for each in between(at, to))
+    )
+
+
+def _is_decided_by(node: Node, look: Event) -> bool:
+    """Whether it is a choice by nothing but this look."""
+    if not isinstance(node, Choice) or node.condition.agree.cause != "disk":
+        return False
+    return node.test is look.node or (
+        isinstance(node.test, ast.UnaryOp) and node.test.operand is look.node
+    )
 
 
 def _may_meet(run: Run, order: dict[int, int], look: Event, save: Event) -> bool:

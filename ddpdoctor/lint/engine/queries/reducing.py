@@ -6,6 +6,7 @@ is known from where `no_sync` was made in this very round.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
     NOTHING,
+    WORLD,
     Const,
     Either,
     Lib,
@@ -37,7 +39,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Term,
     Value,
     What,
+    within,
 )
+from ddpdoctor.lint.engine.libraries.torch import DIVISIONS
 from ddpdoctor.lint.engine.queries.counting import Counts
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
@@ -156,9 +160,61 @@ def sums(event: Event) -> bool:
     return is_sum and is_world(event.values.get("group"))
 
 
+def is_averaged(run: Run, event: Event) -> bool:
+    """Whether a collective makes a mean over the ranks, itself or by what is divided behind it."""
+    how, shared = event.values.get("reduce"), event.values.get("shares")
+    if how is not None and isinstance(how.what, Lib) and how.what.name.endswith(".AVG"):
+        return True
+    if shared is None or not sums(event):
+        return False
+    for made in run.vm.made.values():
+        if made.by in DIVISIONS and made.order > event.order and made.of[0].what == shared.what:
+            return len(made.of) > 1 and WORLD in set(within(made.of[1].what))
+    for change, _ in events(run.root, "change"):
+        by = change.values.get("by") or change.values.get("given")
+        if change.order >= event.order and change.values["object"].what == shared.what:
+            return by is not None and by.what == WORLD and divides(change)
+    return False
+
+
+def divides(change: Event) -> bool:
+    """Whether a tensor is divided in place: `x /= n`, `x.div_(n)`."""
+    match change.node:
+        case ast.AugAssign(op=ast.Div()):
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in DIVISIONS
+    return False
+
+
 def is_gradient(what: What) -> bool:
     """Whether it is what a parameter has for its gradient."""
     return isinstance(what, Term) and what.op == "of" and what.args[1:] == ("grad",)
+
+
+def scaled_gradients(run: Run) -> Iterator[tuple[Event, Way, What, Value]]:
+    """Where a gradient is multiplied or divided, in its place or anew, and by what."""
+    for event, way in events(run.root, "change", "set_attribute"):
+        if event.kind == "change" and event.name in _SCALES:
+            gradient, factor = event.values["object"], event.values.get("given")
+        else:
+            scaled = event.values["object" if event.kind == "change" else "value"]
+            made = run.vm.made.get(scaled.what)
+            if made is None or made.by not in _SCALES or len(made.of) < 2:
+                continue
+            gradient, factor = made.of[:2]
+        if factor is not None and _is_of_a_gradient(gradient.what):
+            yield event, way, gradient.what, factor
+
+
+_SCALES = ("Div", "div", "div_", "true_divide", "Mult", "mul", "mul_", "multiply")
+
+
+def _is_of_a_gradient(what: What) -> bool:
+    """Whether it is a parameter's gradient, or its data."""
+    if isinstance(what, Term) and what.op == "of" and what.args[1:] == ("data",):
+        what = what.args[0]
+    return is_gradient(what)
 
 
 def _gone_through(way: Way) -> Iterator[Value]:

@@ -9,6 +9,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, eve
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
+    Tensor,
     Term,
     Value,
     What,
@@ -140,7 +141,11 @@ def _is_rarer(other: Way, way: Way) -> bool:
 def _is_by_turns(run: Run, what: What, depth: int = 4) -> bool:
     """Whether something may be another in each round; what one was told, or another, is not."""
     for each in within(what):
-        if not isinstance(each, Term) or each.op not in _BY_TURNS:
+        if not isinstance(each, Term):
+            continue
+        if each.op == "text" and any(isinstance(part, Tensor) for part in each.args):
+            return True  # its number, which who trains counts on
+        if each.op not in _BY_TURNS:
             continue
         several = run.vm.store.options(Value(each))
         if each.op != "joined" or len(several) < 2 or not depth:

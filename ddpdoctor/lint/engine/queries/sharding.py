@@ -24,7 +24,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     within,
 )
-from ddpdoctor.lint.engine.queries.doing import is_distributed
+from ddpdoctor.lint.engine.queries.doing import is_distributed, is_of_one_process
 from ddpdoctor.lint.engine.queries.wrapping import attributes, computed_from, mentioned, origins
 
 SAMPLER = "DistributedSampler"
@@ -336,10 +336,22 @@ def lone_readings(run: Run) -> list[Seq]:
 
 def of_many_ranks(run: Run) -> bool:
     """Whether the project has to do with several ranks, as far as its words tell."""
-    if is_distributed(run) or run.vm.program.words:
+    if is_distributed(run):
+        return True
+    if _is_left_in_a_script_for_one(run):
+        return False
+    if run.vm.program.words:
         return True
     source = run.source(run.path)
     return source is not None and "torch.distributed" in source.source.text
+
+
+def _is_left_in_a_script_for_one(run: Run) -> bool:
+    """Whether it is a function that nobody calls, of a script of one process: none imports it."""
+    imported, source = run.vm.program.imported_files, run.source(run.path)
+    is_lone = not run.is_entry and imported is not None and run.path not in imported
+    is_script = source is not None and source.is_script
+    return is_lone and is_script and bool(run.earlier) and is_of_one_process(run.earlier[0])
 
 
 # --- who deals out for itself

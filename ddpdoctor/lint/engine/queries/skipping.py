@@ -54,7 +54,7 @@ def _lone_steps(part: Seq) -> list[Event]:
     """The steps of a part in which the ranks do not meet."""
     if any(True for _ in events(part, *_DONE)):
         return []
-    return [event for event, _ in events(part, "step")]
+    return [event for event, _ in events(part, "step") if "join" not in event.scopes]
 
 
 _DONE = ("backward", "forward", "collective")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from ddpdoctor.lint.engine.interpreter.objects.members import weights_of
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, What, within
+from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Term, What, within
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import loops
 
 
 def gives_back(run: Run, load: Event, way: Way) -> bool:
     """Whether a model gets back what all ranks had, and these alone have learnt in between."""
+    if _has_it(run, load):
+        return True
     kept = _kept(run, load)
     if kept is None:
         return False
@@ -39,6 +42,17 @@ def is_undone(run: Run, learnt: Event, way: Way, models: set[What]) -> bool:
         and gives_back(run, load, there)
         for load, there in events(run.root, "load_state")
     )
+
+
+def _has_it(run: Run, load: Event) -> bool:
+    """Whether it is given its own state as it is, by which an optimizer's follows its weights."""
+    owner, state = load.values.get("object"), load.values.get("state")
+    if owner is None or state is None:
+        return False
+    made = run.vm.made.get(state.what)
+    if made is not None and made.by == "state_dict":
+        return made.of[0].what == owner.what
+    return state.what == Term("state", (owner.what,)) or weights_of(state.what) == owner.what
 
 
 def _kept(run: Run, load: Event) -> tuple[Event, Way] | None:

@@ -44,7 +44,7 @@ def letter(event: Event) -> tuple[str, str] | None:
     if event.kind == "wrap":
         return ("wrap", event.name) if is_world(event.values.get("kw_process_group")) else None
     if event.kind == "backward":
-        return None if "no_sync" in event.scopes else ("backward", "backward")
+        return None if {"no_sync", "join"} & {*event.scopes} else ("backward", "backward")
     if event.kind == "forward":
         alone = "join" in event.scopes or not is_world(event.values.get("group"))
         buffers = event.values.get("shares_buffers")

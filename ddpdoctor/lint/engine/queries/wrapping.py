@@ -64,6 +64,8 @@ def parts(run: Run, module: What) -> set[int]:
 
 def has_no_buffers(run: Run, module: What) -> bool:
     """Whether all parts of a module are known, and none has anything but weights."""
+    if isinstance(module, Either):
+        return all(has_no_buffers(run, each.what) for each in module.options)
     owners = set(run.vm.buffers.values())
     if not isinstance(module, Ref) or not all(isinstance(each, Ref) for each in owners):
         return False

@@ -1,7 +1,8 @@
 """State of an optimizer that lies in parts on the ranks, taken before it was gathered.
 
 ## What it does
-Finds `state_dict()` of a `ZeroRedundancyOptimizer` to which no `consolidate_state_dict()` leads.
+Finds `state_dict()` of a `ZeroRedundancyOptimizer` to which no `consolidate_state_dict()` leads, or
+one that has gathered it on another rank.
 
 ## Why is this bad?
 Each rank has the state of its own part of the parameters. Until all of them have gathered it on
@@ -28,8 +29,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.values import RANKS, Const, Value
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP404", name="one-rank-raises", confidence="likely")
 
@@ -45,14 +47,14 @@ def check(run: Run) -> Iterator[Hit]:
     ]
     if not asked:
         return
-    gathered = min(
-        (e.order for e, _ in events(run.root, "collective") if e.name == "consolidate_state_dict"),
-        default=None,
-    )
+    gathered = [e for e, _ in events(run.root, "collective") if e.name == "consolidate_state_dict"]
     told: set[int] = set()
     for made in asked:
-        if (gathered is None or made.order <= gathered) and id(made.node) not in told:
-            told.add(id(made.node))
+        earlier = [each for each in gathered if each.order < made.order]
+        if id(made.node) in told or any(_has(each, made.mask) for each in earlier):
+            continue
+        told.add(id(made.node))
+        if not earlier:
             yield Hit(
                 made.node,
                 "the state of this optimizer lies in parts on the ranks, and nobody has gathered "
@@ -60,3 +62,22 @@ def check(run: Run) -> Iterator[Hit]:
                 help="call consolidate_state_dict(to=0) on every rank before",
                 path=made.path,
             )
+            continue
+        last = earlier[-1]
+        yield Hit(
+            made.node,
+            "the state of this optimizer has been gathered on another rank: this raises",
+            notes=(Related.at(last.place, f"it is gathered on rank {_to(last).constant}"),),
+            help="consolidate_state_dict(to=...) on every rank, with the rank that saves",
+            path=made.path,
+        )
+
+
+def _to(gathering: Event) -> Value:
+    return gathering.values.get("to", Value(Const(0)))
+
+
+def _has(gathering: Event, mask: int) -> bool:
+    """Whether any of these ranks has the state by then, or may have it."""
+    to = _to(gathering).constant
+    return not isinstance(to, int) or bool(mask & (1 << to % RANKS))

@@ -30,20 +30,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.folding import CLOCKED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     RANKS,
     Table,
+    Term,
     Value,
     What,
     has_identity,
     text,
     within,
 )
-from ddpdoctor.lint.engine.queries.doing import doers, in_try, is_distributed, is_one_after_another
-from ddpdoctor.lint.engine.queries.order import is_spawned
+from ddpdoctor.lint.engine.queries.doing import (
+    doers,
+    has_looked,
+    in_try,
+    is_distributed,
+    is_look,
+    is_one_after_another,
+)
+from ddpdoctor.lint.engine.queries.order import is_spawned, is_sure
+from ddpdoctor.lint.engine.queries.paths import folder_and_name, may_be, spelled
+from ddpdoctor.lint.engine.queries.races import is_read, looks_behind, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
@@ -64,22 +75,37 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield folders that all ranks clear or make at once, and paths that each rank names."""
     if not run.is_entry or not is_distributed(run):
         return
-    yield from _made_by_all(run)
-    yield from _named_by_each(run)
+    told: set[int] = set()
+    for hit in (*_made_by_all(run), *_named_by_each(run)):
+        if id(hit.node) not in told:
+            told.add(id(hit.node))
+            yield hit
 
 
 def _made_by_all(run: Run) -> Iterator[Hit]:
     starts = any(True for _ in events(run.root, "spawn"))
     made: set[What] = set()
-    for event, way in events(run.root, "make_folder", "remove"):
+    read: set[What] = set()
+    for event, way in events(run.root, "make_folder", "remove", "open", "load"):
+        if event.kind in ("open", "load"):
+            if (file := _path(event)) is not None and is_read(event) and is_sure(way):
+                read.add(file.what)
+            continue
         if starts and not is_spawned(way):
             continue  # by the process that starts the ranks
         path = _path(event)
-        is_there = path is not None and path.what in made
+        is_there = path is not None and (
+            path.what in made or any(_is_folder_of(path.what, each) for each in read)
+        )
         _note(made, event, way)
-        if is_there and event.kind == "make_folder" and _looks(way):
+        if event.kind == "remove":
+            read.clear()
+        if is_there and event.kind == "make_folder" and has_looked(way):
             continue
-        if path is None or not _is_of_several(path) or _may_be_done(event):
+        if path is None or _may_be_done(event):
+            continue
+        is_timed = event.kind == "make_folder" and _is_of_one_time(path)
+        if not is_timed and not _is_of_several(path):
             continue
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
@@ -90,18 +116,28 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
         harm, else_ = "all but the first crash", _NO_ERROR.get(event.name)
         if event.name == "rmtree":
             does, harm = "clears", "what another has written is lost"
+        if is_timed:
+            harm = "whoever comes there in the same second or minute as another crashes"
         yield Hit(
             event.node,
             f"every rank {does} `{_shown(event)}`: {harm}",
             notes=(
                 (f"all ranks have looked before the first has {done} it",)
-                if any(choice.condition.agree.cause == "disk" for choice in who.choices)
+                if any(map(is_look, who.choices))
                 else ()
             ),
             help="on rank 0 alone, with a barrier behind it"
             + (f", or with {else_}=True" if else_ else ""),
             path=event.path,
         )
+
+
+def _is_folder_of(folder: What, file: What) -> bool:
+    """Whether a folder is there as surely as a file that was read."""
+    match folder:
+        case Term(op="lib", args=("os.path.dirname", of, *_)) | Term(op="of", args=(of, "parent")):
+            return bool(of == file)
+    return folder_and_name(spelled(file))[0] == spelled(folder) != ()
 
 
 def _note(made: set[What], event: Event, way: Way) -> None:
@@ -111,16 +147,8 @@ def _note(made: set[What], event: Event, way: Way) -> None:
         made.clear()
     elif path is not None and has_identity(path.what):
         asked = [step.node for step in way if isinstance(step.node, Choice)]
-        if doers(way).mask == EVERYONE and all(_is_look(each) for each in asked):
+        if doers(way).mask == EVERYONE and all(map(is_look, asked)):
             made.add(path.what)
-
-
-def _looks(way: Way) -> bool:
-    return any(isinstance(step.node, Choice) and _is_look(step.node) for step in way)
-
-
-def _is_look(choice: Choice) -> bool:
-    return choice.condition.agree.cause == "disk"
 
 
 def _is_of_several(path: Value) -> bool:
@@ -128,7 +156,18 @@ def _is_of_several(path: Value) -> bool:
     if path.agree.kind != "rank" or not path.agree.sure or not has_identity(path.what):
         return path.agree.kind == "same"
     parts = [each.entries for each in within(path.what) if isinstance(each, Table)]
-    return len({tuple(each[rank] for each in parts) for rank in range(RANKS)}) < RANKS
+    names = {tuple(each[rank] for each in parts) for rank in range(RANKS)}
+    return bool(parts) and len(names) < RANKS
+
+
+def _is_of_one_time(path: Value) -> bool:
+    """Whether a path is named by the clock alone, by no part of a second: ranks often agree."""
+    if path.agree.cause != "clock" or not path.agree.sure or not has_identity(path.what):
+        return False
+    parts = [each for each in within(path.what) if isinstance(each, Table | Term)]
+    return any(isinstance(each, Term) and each.op == CLOCKED for each in parts) and not any(
+        isinstance(each, Table) or each.op == "local" for each in parts
+    )
 
 
 def _named_by_each(run: Run) -> Iterator[Hit]:
@@ -142,7 +181,7 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
             continue
         if doers(way).some:
             continue  # rank 0 alone: its name is as good as any, unless others look for it
-        if not _is_read_by_others(run, path):
+        if not _is_read_by_others(run, path) or _is_found_as_it_was(run, path):
             continue
         told.add(path.why.root)
         yield Hit(
@@ -152,6 +191,21 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
             help="let rank 0 name it, and broadcast the name",
             path=event.path,
         )
+
+
+def _is_found_as_it_was(run: Run, path: Value) -> bool:
+    """Whether the looks that decide it are for what no rank makes: it is there for all or none."""
+    if path.agree.cause != "disk":
+        return False
+    looks = [event for event, _ in looks_behind(run, path)]
+    made = [made_by(e) for e, _ in events(run.root, "make_folder", "save", "open", "rename")]
+    return bool(looks) and not any(
+        look.kind == "list"
+        or asked is None
+        or any(each and may_be(asked.what, each.what) for each in made)
+        for look in looks
+        for asked in (_path(look),)
+    )
 
 
 def _is_read_by_others(run: Run, path: Value) -> bool:

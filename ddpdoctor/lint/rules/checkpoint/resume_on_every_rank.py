@@ -71,6 +71,8 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP513", name="resume-on-one-rank", confidence="likely")
 
+_SHARED = ("disk", "order")
+"""Of a path: what is found on a disk, or in the order of a listing, is there for all ranks."""
 _OF_NUMBERS = ("tensor", "as_tensor", "Tensor")
 _OBJECTS = ("broadcast_object_list", "all_gather_object", "scatter_object_list")
 
@@ -87,7 +89,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         for look, way in looks_of(run, parting):
             path = look.values.get("path") or look.values.get("arg0")
-            if path is not None and path.agree.divergent and path.agree.cause != "disk":
+            if path is not None and path.agree.divergent and path.agree.cause not in _SHARED:
                 yield _decided_by_own_file(parting, look, path.agree)
             elif doers(way).some and restores(run):
                 yield _seen_by_some(run, parting, look, way)
@@ -100,6 +102,7 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
     """Loads of state into what must be alike, by some ranks, with nothing shared afterwards."""
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     wraps = [event for event, _ in events(run.root, "wrap")]
+    spreads = [event for event, _ in events(run.root, "wrap", "spread")]
     loads: list[tuple[Event, Way]] = list(events(run.root, "load"))
     told: set[int] = set()
     for event, way in events(run.root, "load_state"):
@@ -117,7 +120,7 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if not run.is_entry and _is_set_elsewhere(event.values.get("object")):
             continue
-        if _is_wrapped_later(run, event, wraps, order) or _is_shared_later(run, event, order):
+        if _is_wrapped_later(run, event, spreads, order) or _is_shared_later(run, event, order):
             continue
         if _is_restored_again(run, event, way, order):
             continue
@@ -338,7 +341,7 @@ def _is_a_model(run: Run, target: Value) -> bool:
 
 
 def _is_wrapped_later(run: Run, event: Event, wraps: list[Event], order: dict[int, int]) -> bool:
-    """Whether DDP shares these weights yet, when it wraps them."""
+    """Whether DDP, or FSDP where it is told to, shares these weights yet when it wraps them."""
     target = event.values.get("object")
     if target is None or _kind(run, target) == "optimizer":
         return False

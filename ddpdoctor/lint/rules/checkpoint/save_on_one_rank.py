@@ -31,20 +31,24 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.library.files import OPENED
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
+    NOTHING,
     SAME,
     Const,
     Lib,
     Value,
+    What,
+    blended,
     has_identity,
     text,
 )
 from ddpdoctor.lint.engine.queries.doing import (
     between,
     doers,
+    has_looked,
     in_try,
     is_distributed,
     is_one_after_another,
@@ -62,10 +66,11 @@ def check(run: Run) -> Iterator[Hit]:
     if not is_distributed(run):
         return
     if run.is_entry:
-        yield from _data_of_each(run)
+        told: set[int] = set()
+        yield from _data_of_each(run, told)
         rewritten = [*_rewritten(run)]
         yield from rewritten
-        yield from _written_by_all(run, {id(each.node) for each in rewritten})
+        yield from _written_by_all(run, told | {id(each.node) for each in rewritten})
     for event, way in events(run.root, "save"):
         path = event.values.get("path")
         if path is None or not same_path(path, path):
@@ -93,22 +98,40 @@ def check(run: Run) -> Iterator[Hit]:
         )
 
 
-def _data_of_each(run: Run) -> Iterator[Hit]:
+def _data_of_each(run: Run, told: set[int]) -> Iterator[Hit]:
     """Files of one name into which each rank writes what it has computed of its own data."""
-    for event, way in events(run.root, "write"):
-        content = event.values.get("content", NONE)
-        if content.agree.cause != "data" or not content.agree.sure:
+    starts = any(True for _ in events(run.root, "spawn"))
+    files: set[What] = set()
+    for event, way in events(run.root, "write", "fill", "print"):
+        content, file = _written(event)
+        if content.agree.cause != "data" or not content.agree.sure or file.what in files:
             continue
-        path = _file(run, event)
-        if _is_of_all(path, way):
-            yield Hit(
-                event.node,
-                "each rank writes what it has found in its own data here: the last rank wins",
-                why=content.why,
-                help="gather it first, and write on one rank; or put the rank into the name",
-                confidence="likely",
-                path=event.path,
-            )
+        path = _file(run, event, file)
+        if not _is_of_all(path, way) or (starts and not is_spawned(way)):
+            continue
+        made = run.vm.object(file)
+        if made is not None:
+            files.add(file.what)
+            told.add(id(made.node))
+        calls = [step.node for step in way if isinstance(step.node, Called)][1:]
+        yield Hit(
+            event.node,
+            "each rank writes what it has found in its own data here: the last rank wins",
+            notes=tuple(Related.at(each.place, "every rank comes this way") for each in calls[-1:]),
+            why=content.why,
+            help="gather it first, and write on one rank; or put the rank into the name",
+            confidence="likely",
+            path=event.path,
+        )
+
+
+def _written(event: Event) -> tuple[Value, Value]:
+    """What is written, and the open file into which it is, where it is one."""
+    values = event.values
+    if event.kind != "print":
+        return values.get("content", NONE), values.get("object", NONE)
+    given = [each for role, each in values.items() if role.startswith("arg")]
+    return Value(NOTHING, *blended(given)), values.get("kw_file", NONE)
 
 
 def _rewritten(run: Run) -> Iterator[Hit]:
@@ -119,7 +142,7 @@ def _rewritten(run: Run) -> Iterator[Hit]:
         if _is_of_all(event.values.get("path"), way)
     ]
     for event, to in opened:
-        if not _empties(event) or _is_looked_for(to):
+        if not _empties(event) or has_looked(to):  # DDP212 tells it
             continue
         for read, at in opened:
             if not is_after(at, to) or _empties(read) or not _is_same_file(read, event):
@@ -162,12 +185,6 @@ def _written_by_all(run: Run, told: set[int]) -> Iterator[Hit]:
 _NOWHERE = (Const("/dev/null"), Lib("os.devnull"))
 
 
-def _is_looked_for(way: Way) -> bool:
-    """Whether who comes there has looked at the disk, for what it then writes: DDP212."""
-    choices = (step.node for step in way if isinstance(step.node, Choice))
-    return any(each.condition.agree.cause == "disk" for each in choices)
-
-
 def _is_same_file(one: Event, other: Event) -> bool:
     return spelled(one.values["path"].what) == spelled(other.values["path"].what)
 
@@ -177,14 +194,13 @@ def _empties(opened: Event) -> bool:
     return isinstance(mode, str) and "w" in mode
 
 
-def _file(run: Run, write: Event) -> Value | None:
+def _file(run: Run, write: Event, file: Value) -> Value | None:
     """The path that is written to, of a file that is open as well."""
     if "path" in write.values:
         return write.values["path"]
-    file = write.values.get("object", NONE).what
-    mode = run.vm.store.get((file, "mode")) or NONE
+    mode = run.vm.store.get((file.what, "mode")) or NONE
     is_new = isinstance(mode.constant, str) and "w" in mode.constant
-    return run.vm.store.get((file, OPENED)) if is_new else None
+    return run.vm.store.get((file.what, OPENED)) if is_new else None
 
 
 def _is_of_all(path: Value | None, way: Way) -> bool:

@@ -54,7 +54,9 @@ def check(run: Run) -> Iterator[Hit]:
             if owner is None or owner.number not in wrappers or not _is_read_bare(run, save, key):
                 continue
             state = _asked_for(run, owner.number, save)
-            if state is not None and id(state.node) not in told:
+            if state is None or "fsdp_state" in state.scopes:
+                continue  # FSDP takes its own names off
+            if id(state.node) not in told:
                 told.add(id(state.node))
                 yield _hit(run, state, save)
 

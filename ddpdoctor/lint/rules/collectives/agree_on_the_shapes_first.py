@@ -38,7 +38,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.iteration import PICKED, SAID
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Made
-from ddpdoctor.lint.engine.interpreter.objects import containers
+from ddpdoctor.lint.engine.interpreter.objects import containers, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -53,7 +53,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, PICKS_ROWS
+from ddpdoctor.lint.engine.libraries.torch import PICKS_ROWS
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.lacking import asks_for_a_gradient, own_choices
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
@@ -64,7 +64,6 @@ ABOUT = About(code="DDP403", name="collective-shape-mismatch", confidence="likel
 
 _GIVEN = ("gives", "collects", "shares")
 _OWN = ("data", "shard", "chance")
-_OF_TRUTHS = frozenset({"BitAnd", "BitOr", "Invert", "logical_and", "logical_or", "logical_not"})
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -167,19 +166,8 @@ def _picks(run: Run, made: Made, to: Way) -> bool:
     if made.by in PICKS_ROWS:
         return first.agree.cause in _OWN
     if made.by == "item" and len(made.of) > 1:
-        return _is_own_mask(run, made.of[1])
+        return made.of[1].agree.cause in _OWN and members.is_mask(run.vm, made.of[1])
     return made.by in PUTS_TOGETHER and (_grew_by_choice(run, first, to) or _was_sifted(run, first))
-
-
-def _is_own_mask(run: Run, index: Value) -> bool:
-    """Whether an index is a tensor of truths about this rank's own values."""
-    what, own = index.what, index.agree.cause in _OWN
-    made = run.vm.made.get(what)
-    while made is not None and made.by in _OF_TRUTHS and made.of:
-        what = made.of[0].what
-        made = run.vm.made.get(what)
-    by = made.by if made is not None else what.op if isinstance(what, Term) else ""
-    return own and by in COMPARISONS
 
 
 def _grew_by_choice(run: Run, parts: Value, to: Way) -> bool:

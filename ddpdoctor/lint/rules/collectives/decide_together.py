@@ -41,9 +41,10 @@ from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, What
 from ddpdoctor.lint.engine.libraries.torch import ASKING
 from ddpdoctor.lint.engine.queries.doing import doers, is_for_one, is_the_starters
 from ddpdoctor.lint.engine.queries.naming import is_decided
-from ddpdoctor.lint.engine.queries.partings import leaves, leavings, partings
+from ddpdoctor.lint.engine.queries.partings import Parting, leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
+from ddpdoctor.lint.engine.queries.wrapping import has_no_buffers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP405", name="local-stop-decision", confidence="likely")
@@ -71,7 +72,7 @@ def check(run: Run) -> Iterator[Hit]:
         yield Hit(
             node,
             f"each rank decides for itself to {_WORDS[parting.left]}: the others wait for it",
-            notes=(decides(parting), *raised(run, parting)),
+            notes=(decides(parting), *_of_forwards_alone(run, parting), *raised(run, parting)),
             why=parting.why,
             help="let rank 0 decide and broadcast, or reduce the value first",
             path=path,
@@ -85,6 +86,28 @@ def check(run: Run) -> Iterator[Hit]:
             help="let rank 0 decide, broadcast that to all, and leave the loop together",
             path=each.choice.path,
         )
+
+
+def _of_forwards_alone(run: Run, parting: Parting) -> Iterator[Related]:
+    """Of a loop that learns nothing: the forward that waits, and who was given the wrapper."""
+    forward = parting.met[0].event
+    model = forward.values["model"].what if "model" in forward.values else None
+    wraps = [way for each, way in events(run.root, "wrap") if each.values["wrapper"].what == model]
+    if {each.event.kind for each in parting.met} != {"forward"} or not wraps:
+        return
+    module = run.vm.store.get((model, "module"))
+    if module is None or has_no_buffers(run, module.what):
+        return
+    yield Related.at(forward.place, "the others wait here: each forward sends the buffers round")
+    itself = [step.node for step in wraps[0]]
+    for event, way in events(run.root, "make"):
+        made = way[-1].rest[0] if way[-1].rest else None
+        given = events(made.body, "set_attribute") if isinstance(made, Called) else ()
+        if made in itself or made is None:
+            continue
+        if any(each.values["value"].what == model for each, _ in given):
+            words = f"{event.name}() is given the wrapper, where `.module` would wait for nobody"
+            yield Related.at(event.place, words)
 
 
 def _between_neighbours(run: Run) -> Iterator[Hit]:

@@ -29,7 +29,7 @@ from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.exchanging import never_sent, rings
 from ddpdoctor.lint.engine.queries.order import is_after
@@ -101,9 +101,19 @@ def _in_a_ring(run: Run) -> Iterator[tuple[bool, Event, Event]]:
 def _is_for_each(run: Run, event: Event) -> bool:
     """Whether ranks have different peers: one for all is a server, or a chief.
 
-    So may be whoever a function is given that nobody is seen to call, but for a number of the rank.
+    Who has sent something before is served. So may be whoever a function is given that nobody is
+    seen to call, but for a number of the rank.
     """
     peer = event.values.get("peer")
-    if peer is None or isinstance(peer.what, Const):
+    if peer is None or isinstance(peer.what, Const) or _has_sent(run, peer):
         return False
     return run.is_entry or peer.agree.kind == "rank"
+
+
+def _has_sent(run: Run, peer: Value) -> bool:
+    """Whether it is the rank that a receive has told, which had waited for whoever sends."""
+    what = peer.what
+    if not isinstance(what, Term) or what.op != "lib":
+        return False
+    given_by = run.vm.library.find(str(what.args[0]))
+    return given_by is not None and given_by.option("kind") == "recv"

@@ -26,7 +26,6 @@ optimizer.step()
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Set
 
 from ddpdoctor.lint.engine.interpreter.objects import containers
@@ -42,14 +41,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import WITHOUT_GRAPH
-from ddpdoctor.lint.engine.queries.reducing import is_gradient, sums
+from ddpdoctor.lint.engine.libraries.torch import DIVISIONS, WITHOUT_GRAPH
+from ddpdoctor.lint.engine.queries.reducing import divides, is_gradient, sums
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP421", name="reduced-twice", confidence="likely")
 
-_DIVIDES = ("Div", "div", "div_", "divide", "divide_", "true_divide")
 _MULTIPLIES = ("Mult", "mul", "mul_", "multiply")
 
 
@@ -82,7 +80,9 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _reduced(run: Run) -> dict[What, int]:
     """Wrapper, and the module inside -> the number of the wrapper, of those that always reduce."""
-    if any(True for event, _ in events(run.root, "scope") if event.name == "no_sync") or any(
+    if any(True for event, _ in events(run.root, "scope") if event.name == "no_sync"):
+        return {}
+    if any(True for _ in events(run.root, "comm_hook")) or any(
         made.by == "register_comm_hook" for made in run.vm.made.values()
     ):
         return {}
@@ -124,15 +124,14 @@ def _is_averaged(run: Run, given: Value) -> bool:
         comes = not come.isdisjoint(parts)
         if what in behind or comes:
             whole = what in behind or parts[0] in come  # what it divides itself, is not scaled
-            if (whole and made.by in _DIVIDES) or (made.by in _MULTIPLIES and _is_of_ranks(parts)):
+            if (whole and made.by in DIVISIONS) or (made.by in _MULTIPLIES and _is_of_ranks(parts)):
                 return True
         if comes:
             come.add(what)
     return any(
         event.values["object"].what in come
         and (
-            event.name in _DIVIDES
-            or (isinstance(event.node, ast.AugAssign) and isinstance(event.node.op, ast.Div))
+            divides(event)
             or _is_of_ranks([by.what for role in ("by", "given") if (by := event.values.get(role))])
         )
         for event, _ in events(run.root, "change")

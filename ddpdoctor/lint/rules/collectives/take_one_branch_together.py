@@ -67,13 +67,17 @@ def check(run: Run) -> Iterator[Hit]:
 def _looked_at_by_some(run: Run, parting: Parting) -> Iterator[Hit]:
     """What runs only where some ranks find no file, or find it, and the others run in any case."""
     looks = [] if restores(run) else list(looks_of(run, parting))
-    if any(doers(way).some for _, way in looks):
+    by_some = next((look for look, way in looks if doers(way).some), None)
+    if by_some is not None:
         node, path = decision(run, parting)
         met = operation(parting.met[0])
         yield Hit(
             node,
             f"some ranks alone look at this file, and by it they come to {met}, or do not",
-            notes=(Related.at(parting.met[0].event.place, f"{met} runs on one way alone"),),
+            notes=(
+                Related.at(by_some.place, "some ranks alone look"),
+                Related.at(parting.met[0].event.place, f"{met} runs on one way alone"),
+            ),
             help=f"take {met} out of the condition, or share what was found",
             path=path,
         )

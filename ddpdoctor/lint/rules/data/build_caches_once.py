@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `if not os.path.exists(path):` whose body writes that file, in code that every rank runs. And
-where the ranks come one after the other, a file that holds a rank's own part under one name.
+where the ranks come one after the other, a file that holds a rank's own part under one name. And a
+file that rank 0 alone writes where it is missing, and that all others read as soon as it is there.
 
 ## Why is this bad?
 All ranks find it missing at the same moment and write it at once. One reads what another has only
@@ -41,6 +42,7 @@ from ddpdoctor.lint.engine.queries.doing import (
 )
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.paths import same_path
+from ddpdoctor.lint.engine.queries.races import half_written
 from ddpdoctor.lint.engine.queries.states import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -87,6 +89,25 @@ def check(run: Run) -> Iterator[Hit]:
             help="let rank 0 build it, then a barrier, then all read",
             path=choice.path,
         )
+    yield from _caught(run, told)
+
+
+def _caught(run: Run, told: set[int]) -> Iterator[Hit]:
+    """Yield looks by which a rank may come upon a file that another has only begun."""
+    for look, save, load in half_written(run):
+        if id(look.node) not in told:
+            told.add(id(look.node))
+            yield Hit(
+                look.node,
+                f"`{_shown(look.node)}` is true as soon as another rank has begun to write it",
+                notes=(
+                    Related.at(save.place, "some ranks write it"),
+                    Related.at(load.place, "who comes late reads what is there by then"),
+                ),
+                help="a barrier that lets rank 0 go first; or write a file beside it, then "
+                "os.replace()",
+                path=look.path,
+            )
 
 
 def _is_of_a_part(path: Value) -> bool:

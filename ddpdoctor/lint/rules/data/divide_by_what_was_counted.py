@@ -2,7 +2,8 @@
 
 ## What it does
 Finds a sum over the batches of a loader with a distributed sampler that is divided by the length of
-the whole data set, and printed, where nothing sums it over the ranks.
+the whole data set, and printed, where nothing sums it over the ranks. And one that is summed over
+the ranks, which makes the mean of it, and then divided by their number as well.
 
 ## Why is this bad?
 Each rank has added up its own share, and divides by the number of samples that all ranks have seen
@@ -31,8 +32,9 @@ from typing import cast
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import WORLD, Tensor, Term, Value, What, within
+from ddpdoctor.lint.engine.queries.reducing import is_averaged
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made, passes, shards
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, origins
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -58,16 +60,20 @@ def check(run: Run) -> Iterator[Hit]:
         number = data.get(counted) if counted is not None else None
         if number is None or total.agree.cause not in ("data", "shard"):
             continue
-        if not _is_read_from(run, total, number) or _is_shared(run, what, how):
+        averaged = _averaged(run, what)
+        if not _is_read_from(run, total, number):
             continue
-        if _is_for_all(run, what, total):
+        if averaged is None and (_is_shared(run, what, how) or _is_for_all(run, what, total)):
             continue
         if _is_printed(run, what, how.order):
             told.add(id(how.node))
             yield Hit(
                 how.node,
                 "this rank's own sum is divided by the number of all samples: 1/N of the mean",
-                notes=(Related.at(loaders[number].place, "each rank has its part of them"),),
+                notes=(
+                    Related.at(loaders[number].place, "each rank has its part of them"),
+                    *((Related.at(averaged.place, "ranks average it"),) if averaged else ()),
+                ),
                 help="sum the total over the ranks first, or divide by what this rank has counted",
                 path=how.path,
             )
@@ -75,9 +81,12 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _counted(run: Run, number: What) -> What | None:
     """What a number is the length of."""
-    if isinstance(number, Term) and number.op == "len" and len(number.args) == 1:
+    if not isinstance(number, Term):
+        return None
+    told = run.vm.lengths.get(number)  # by an object that says how long what it holds is
+    if told is None and number.op == "len" and len(number.args) == 1:
         return cast(What, number.args[0])
-    return run.vm.lengths.get(number) if isinstance(number, Term) else None
+    return told
 
 
 def _is_read_from(run: Run, total: Value, loader: int) -> bool:
@@ -98,6 +107,15 @@ def _is_shared(run: Run, what: What, how: Made) -> bool:
         for value in event.values.values()
         for each in origins(run, value)
     )
+
+
+def _averaged(run: Run, what: What) -> Event | None:
+    """Where ranks put their means together, and divide the sum of these by their number."""
+    for event, _ in events(run.root, "collective"):
+        shared = event.values.get("shares")
+        if shared is not None and any(each.what == what for each in origins(run, shared)):
+            return event if is_averaged(run, event) else None
+    return None
 
 
 def _is_for_all(run: Run, what: What, total: Value) -> bool:

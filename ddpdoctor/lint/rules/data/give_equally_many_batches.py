@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import Loop, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Term, What
+from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import header
@@ -48,11 +48,12 @@ def check(run: Run) -> Iterator[Hit]:
         if name_of(run, parting) != ABOUT.code:
             continue
         drawn = parting.condition.agree.cause == "chance"
-        if _is_number(parting.condition.what) and not drawn:
+        is_number = _is_number(parting.condition.what, parting.condition.agree.sure)
+        if is_number and not drawn:
             continue
         if parting.loop is not None and _chooses_what_reduces(parting.loop):
             continue
-        if drawn and _is_number(parting.condition.what):
+        if drawn and is_number:
             yield Hit(
                 header(parting),
                 "each rank draws for itself how often it trains: the first to be done leaves the "
@@ -83,15 +84,21 @@ def _chooses_what_reduces(loop: Loop) -> bool:
     )
 
 
-def _is_number(what: What) -> bool:
-    """Whether rounds are counted by a number of the rank's that is not how much it has."""
-    return isinstance(what, Term) and what.op == "range" and not _has_length(what)
+def _is_number(what: What, is_shown: bool) -> bool:
+    """Whether rounds are counted by a number of the rank's that is not how much it has.
+
+    Of a tensor that has to be shown: most batches are as large on each.
+    """
+    of = (Ref, Tensor) if is_shown else (Ref,)
+    return isinstance(what, Term) and what.op == "range" and not _has_length(what, of)
 
 
-def _has_length(what: object) -> bool:
+def _has_length(what: object, of: tuple[type, ...]) -> bool:
     if not isinstance(what, Term):
         return False
-    return (what.op == "len" and isinstance(what.args[0], Ref)) or any(map(_has_length, what.args))
+    if what.op == "len" and isinstance(what.args[0], of):
+        return True
+    return any(_has_length(each, of) for each in what.args)
 
 
 def _dealt(parting: Parting) -> tuple[ast.AST, str]:

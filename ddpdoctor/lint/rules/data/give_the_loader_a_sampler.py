@@ -31,8 +31,9 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.iteration import PICKED
+from ddpdoctor.lint.engine.interpreter.library.events import APART
 from ddpdoctor.lint.engine.interpreter.machine import Made
-from ddpdoctor.lint.engine.interpreter.objects import hierarchy
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -53,6 +54,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
     WORLD,
+    Const,
     Ref,
     Term,
     Tuple,
@@ -148,11 +150,15 @@ def _told_alike(run: Run, loaders: dict[int, Event]) -> Iterator[Hit]:
                 continue
             elif isinstance(rank.constant, int) and rank.agree == SAME:
                 said = f"every rank is dealt the part of rank {rank.constant}"
-            elif rank.what == LOCAL_RANK and rank.agree.sure and _is_joined_as_another(run):
+            elif rank.agree.sure and (
+                (rank.what == LOCAL_RANK and _is_joined_as_another(run))
+                or _is_joined_on_a_node(run, rank)
+            ):
                 said = "every node is dealt the same parts, by the rank on the node"
             else:
                 continue
-            is_of_all = replicas.what == WORLD or isinstance(rank.constant, int)
+            sizes = [event.values.get("size", NONE).what for event, _ in events(run.root, "init")]
+            is_of_all = replicas.what in (WORLD, *sizes) or isinstance(rank.constant, int)
             if not (is_of_all or replicas.is_const(None)):
                 continue
             if id(sampler.node) not in told:
@@ -171,6 +177,19 @@ def _is_joined_as_another(run: Run) -> bool:
     """Whether nobody joins as the rank on its node, as is right where there is one node alone."""
     joins = (event.values.get("rank", NONE) for event, _ in events(run.root, "init"))
     return all(each.what != LOCAL_RANK for each in joins)
+
+
+def _is_joined_on_a_node(run: Run, rank: Value) -> bool:
+    """Whether processes join as `node * per_node + rank`: this is their number on the node."""
+    return any(
+        isinstance(what := event.values.get("rank", NONE).what, Term)
+        and what.op == "Add"
+        and rank.what in what.args
+        and not any(isinstance(each, Const) for each in what.args)
+        and rank.why is not None
+        and rank.why.place != event.place  # else it is what they have joined as
+        for event, _ in events(run.root, "init")
+    )
 
 
 def _goes_on_for_ever(run: Run, each: Pass) -> bool:
@@ -206,10 +225,13 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
             continue
         alike = all(each.agree.kind == "same" for each in given)
         picks = [made for each in given for made in _picks(run, each)]
-        if alike and picks and run.is_entry and not _is_for_some(run, event):
-            if (seeds := _seeded_alike_again(run, event)) is not None:
-                yield _drawn_alike(*seeds, event)
-                return
+        if not picks or not run.is_entry or _is_for_some(run, event):
+            continue
+        is_one_stream = all(each.agree.kind == "same" or _is_of_one_stream(each) for each in given)
+        if is_one_stream and (seeds := _seeded_alike_again(run, event)) is not None:
+            yield _drawn_alike(*seeds, event)
+            return
+        if alike:
             yield Hit(
                 picks[0].node,
                 "every rank trains on the same samples: nothing of the rank's picks them",
@@ -218,6 +240,11 @@ def _picked_alike(run: Run) -> Iterator[Hit]:
                 path=picks[0].path,
             )
             return
+
+
+def _is_of_one_stream(value: Value) -> bool:
+    """Whether all draw the same numbers, some ranks ahead of the others."""
+    return value.why is not None and value.why.root.text == APART
 
 
 def _seeded(run: Run, forward: Event) -> Iterator[Related]:
@@ -346,7 +373,11 @@ def _picks_alike(run: Run, loader: Event) -> bool:
         if hierarchy.library_base(run.vm, made.cls).rpartition(".")[2] not in ("", "Sampler"):
             return False  # what its base does for it
         picked = run.vm.store.get((loader.values["object"].what, PICKED))
-        return picked is not None and picked.agree == SAME and picked.what != NOTHING
+        if picked is None or picked.what == NOTHING:
+            return False
+        batch = containers.content(run.vm, picked)
+        within_it = (batch, *containers.held(batch)) if batch is not None else ()
+        return picked.agree == SAME and not any(each.agree.divergent for each in within_it)
     if made.type == "torch.utils.data.BatchSampler":
         inner = run.vm.store.get((sampler.what, "sampler"))
         return inner is not None and _draws_alike(run, inner)

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds comparisons such as `if val_loss < best:` on a metric that was not reduced over the ranks,
-where a checkpoint is saved under it; and batches that all ranks skip by what one of them has seen
-of its own batch, and has broadcast.
+where a checkpoint is saved, or copied, under it; and batches that all ranks skip by what one of
+them has seen of its own batch, and has broadcast.
 
 ## Why is this bad?
 Each rank saw its own shard: the "best" model is the best of a fraction of the data, and each rank
@@ -29,11 +29,14 @@ if accuracy > best:
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, within
+from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, Why, within
+from ddpdoctor.lint.engine.libraries.torch import ORDERINGS
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import passes, shards
 from ddpdoctor.lint.engine.queries.wrapping import origins
@@ -51,35 +54,53 @@ def check(run: Run) -> Iterator[Hit]:
     reduced = {
         event.place for event, _ in events(run.root, "collective") if event.name == "reduce"
     }  # who goes by it beside the root is told by DDP416
-    for _, way in events(run.root, "save"):
-        choice = _chosen(way)
-        if choice is None or id(choice.test) in told:
+    for _, way in events(run.root, "save", "copy_file"):
+        node, path, why = _chosen(run, way)
+        if node is None or id(node) in told:
             continue
-        why = choice.condition.why
         if why is not None and any(each.place in reduced for each in why.chain()):
             continue
-        told.add(id(choice.test))
+        told.add(id(node))
         yield Hit(
-            choice.test,
+            node,
             "the best checkpoint is chosen by this rank's own metric",
-            why=choice.condition.why,
+            why=why,
             help="sum the metric and its count over the ranks first",
-            path=choice.path,
+            path=path,
         )
 
 
-def _chosen(way: Way) -> Choice | None:
-    """The condition on a rank's own data around a save that remembers what it has found."""
+def _chosen(run: Run, way: Way) -> tuple[ast.AST | None, str, Why | None]:
+    """The comparison of a rank's own data around a save that remembers what it has found."""
     for number, step in enumerate(way[:-1]):
         choice = step.node
         if not isinstance(choice, Choice):
             continue
         agree = choice.condition.agree
         arm = next((each for each in choice.arms if each.body is way[number + 1].seq), None)
-        by_data = agree.cause == "data" and agree.sure and arm is not None and arm.writes
-        if by_data and not _is_a_count(choice.condition.what, way[:number]):
-            return choice
-    return None
+        if agree.cause != "data" or not agree.sure or arm is None:
+            continue
+        if _is_a_count(choice.condition.what, way[:number]):
+            continue
+        made = _best_so_far(run, choice.condition, way[:number])
+        if made is not None:
+            return made.node, made.path, choice.condition.why
+        if arm.writes:
+            return choice.test, choice.path, choice.condition.why
+    return None, "", None
+
+
+def _best_so_far(run: Run, condition: Value, around: Way) -> Made | None:
+    """The comparison with what the rounds before have found: `is_best = score > best`."""
+    what = condition.what
+    if isinstance(what, Term) and what.op == "not":
+        what = what.args[0]
+    made = run.vm.made.get(what)
+    if made is None or made.by not in ORDERINGS:
+        return None
+    kept = {each for step in around if isinstance(step.node, Loop) for each in step.node.counted}
+    is_kept = any(each.what in kept and each.agree.cause == "data" for each in made.of)
+    return made if is_kept else None
 
 
 def _is_a_count(what: object, around: Way) -> bool:

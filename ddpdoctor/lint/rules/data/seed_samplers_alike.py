@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `DistributedSampler(seed=...)` with a seed that contains the rank, and a sampler of your own
-that shuffles by such a seed before it takes the rank's part.
+that shuffles by such a seed before it takes the rank's part. And draws of some ranks alone, as for
+a preview on rank 0, from the generator by which all then shuffle what they take their part of.
 
 ## Why is this bad?
 Each rank shuffles in its own way and then takes every n-th sample: the shards overlap, and about a
@@ -24,6 +25,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.library.events import APART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -63,6 +65,25 @@ def check(run: Run) -> Iterator[Hit]:
         )
     yield from _dealt_out(run)
     yield from _shuffled_before(run)
+    yield from _drawn_by_some(run)
+
+
+def _drawn_by_some(run: Run) -> Iterator[Hit]:
+    """Draws of some ranks alone, after which they shuffle in another way than the others."""
+    told: set[int] = set()
+    for deal in deals(run):
+        why = deal.order.why.root if deal.order.why else None
+        if why is None or why.text != APART or why.node is None or id(why.node) in told:
+            continue
+        told.add(id(why.node))
+        yield Hit(
+            why.node,
+            "only some ranks draw here: then all shuffle in another way, and take their part of it",
+            notes=(Related.at(deal.event.place, "the part is taken"),),
+            help="draw from a generator of its own here, or shuffle with one",
+            confidence="likely",
+            path=why.place.path,
+        )
 
 
 def _shuffled_before(run: Run) -> Iterator[Hit]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.library.events import APART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value
@@ -81,6 +82,8 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
             continue
         if not deal.order.agree.sure and not run.is_entry:
             continue  # somebody may have seeded before
+        if why.text == APART:
+            continue  # DDP204
         told.add(id(why.node))
         yield Hit(
             why.node,
@@ -101,7 +104,9 @@ def _picked(run: Run) -> Iterator[Hit]:
         if number not in sharded or indices is None or indices.why is None:
             continue
         drawn = indices.why.root
-        if indices.agree.cause != "chance" or drawn.node is None or id(drawn.node) in told:
+        if indices.agree.cause != "chance" or drawn.node is None or drawn.text == APART:
+            continue
+        if id(drawn.node) in told:
             continue
         if not indices.agree.sure and not run.is_entry:
             continue  # somebody may have seeded before

@@ -31,10 +31,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES, UNREAD
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, events
-from ddpdoctor.lint.engine.interpreter.values import NONE
+from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Seq, Step, events
+from ddpdoctor.lint.engine.interpreter.values import NONE, Term
 from ddpdoctor.lint.engine.queries.order import asked_too_early, beyond
 from ddpdoctor.lint.engine.queries.sharding import (
     LOADER,
@@ -98,10 +99,11 @@ def check(run: Run) -> Iterator[Hit]:
                 help="yield only every world_size-th sample, from the rank's own on",
                 path=loader.path,
             )
-        elif asks is None and _has_workers(loader):
+        elif asks is None and _has_workers(run, loader) and not _draws_its_own(work):
             yield Hit(
                 loader.node,
                 f"every worker reads all of `{name}`'s shard: samples come once per worker",
+                notes=_read_at(work),
                 help="shard by get_worker_info() too",
                 path=loader.path,
             )
@@ -129,6 +131,37 @@ def _class(run: Run, loader: Event) -> str:
     return "the stream"
 
 
-def _has_workers(loader: Event) -> bool:
-    workers = loader.values.get("num_workers", NONE).constant
+def _has_workers(run: Run, loader: Event) -> bool:
+    """Whether there are several, by what is written or unless the command line says otherwise."""
+    given = loader.values.get("num_workers", NONE)
+    workers = (default(run.vm, given) or given).constant
     return isinstance(workers, int) and workers > 1
+
+
+def _draws_its_own(work: Seq) -> bool:
+    """Whether samples are drawn, and not gone through: each worker has seeds of its own."""
+    drawn = any(
+        event.name.rpartition(".")[2] not in _ORDERING and "generator" not in event.values
+        for event, _ in events(work, "draw", "draw_python", "draw_numpy")
+    )
+    ways = [way for _, way in events(work, "yielded")] if drawn else []
+    outer = [next((step for step in way if isinstance(step.node, Loop)), None) for way in ways]
+    return drawn and all(step is None or _only_counts(step) for step in outer)
+
+
+_ORDERING = ("shuffle", "randperm", "permutation")
+
+
+def _only_counts(step: Step) -> bool:
+    """Whether a loop goes through numbers, or on for ever."""
+    content = step.begun.values["content"].what if step.begun is not None else None
+    return content is None or (isinstance(content, Term) and content.op == "range")
+
+
+def _read_at(work: Seq) -> tuple[Related, ...]:
+    """Where a worker goes through what its samples come from."""
+    for _, way in events(work, "yielded"):
+        loop = next((step.node for step in way if isinstance(step.node, Loop)), None)
+        if loop is not None:
+            return (Related.at(loop.place, "each worker goes through all of this"),)
+    return ()

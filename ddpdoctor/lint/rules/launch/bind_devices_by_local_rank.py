@@ -56,18 +56,15 @@ _DELETED = "CUDA_VISIBLE_DEVICES"
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield device indices that are right on the first node only."""
-    one_node = any(_is_of_one_node(event) for event, _ in events(run.root, "init"))
-    for event, way in events(run.root, "set_device", "device", "wrap", "convert", "load"):
-        given = [event.values[role] for role in _ROLES if role in event.values]
-        by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
-        by_rank = [value for value in by_rank if not _is_asked_too_early(run, value)]
-        by_rank = [value for value in by_rank if not _is_of_this_machine(run, value)]
-        if by_rank and not one_node and not is_spawned(way):  # whose index is that on this machine
+    joins = any(True for _ in events(run.root, "init"))
+    for event, value, is_right in _numbered(run):
+        if not is_right:
             yield Hit(
                 _index(event.node),
                 "the global rank is used as a device index: wrong on every node but the first",
-                why=by_rank[0].why,
+                why=value.why,
                 help='use the local rank: int(os.environ["LOCAL_RANK"])',
+                stands=run.is_entry and joins,
                 path=event.path,
             )
     yield from _on_one_device(run)
@@ -80,6 +77,26 @@ def check(run: Run) -> Iterator[Hit]:
                 help="leave the variable alone; bind the device with set_device(LOCAL_RANK)",
                 path=event.path,
             )
+
+
+def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
+    """The indices of a program whose ranks are all of one machine."""
+    for event, _, is_right in _numbered(run):
+        if is_right:
+            yield _index(event.node), event.path
+
+
+def _numbered(run: Run) -> Iterator[tuple[Event, Value, bool]]:
+    """Devices taken by the number among all ranks; whether that is the one on the machine, too."""
+    one_node = any(_is_of_one_node(event) for event, _ in events(run.root, "init"))
+    for event, way in events(run.root, "set_device", "device", "wrap", "convert", "load"):
+        given = [event.values[role] for role in _ROLES if role in event.values]
+        by_rank = [value for each in given for value in _parts(run, each) if _is_global(value)]
+        by_rank = [value for value in by_rank if not _is_asked_too_early(run, value)]
+        others = [value for value in by_rank if not _is_of_this_machine(run, value)]
+        if by_rank:  # who is spawned has for its index that on this machine
+            is_right = not others or one_node or is_spawned(way)
+            yield event, (others or by_rank)[0], is_right
 
 
 def _on_one_device(run: Run) -> Iterator[Hit]:

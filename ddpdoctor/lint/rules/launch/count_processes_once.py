@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `mp.spawn(..., nprocs=2)` beside `init_process_group(..., world_size=4)`: two numbers for one
-thing.
+thing. And the same by the defaults of a script's options, where the ranks meet at an address of
+this host alone.
 
 ## Why is this bad?
 The rendezvous waits for ranks that nobody starts: "2/4 clients joined", after the timeout.
@@ -21,11 +22,25 @@ mp.spawn(worker, args=(world_size,), nprocs=world_size)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
+from ddpdoctor.lint.engine.interpreter.folding import in_round
+from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Step, events
-from ddpdoctor.lint.engine.interpreter.values import RANK, Table, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
+    OPEN,
+    RANK,
+    WORLD,
+    Table,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP105", name="wrong-world-size", confidence="certain")
@@ -36,7 +51,11 @@ def check(run: Run) -> Iterator[Hit]:
     for init, way in events(run.root, "init"):
         spawn = next((found for step in way if (found := _spawn_of(step)) is not None), None)
         rank = init.values.get("rank")
-        if spawn is None or rank is None or rank.what != RANK or _is_counted_on(rank):
+        if spawn is None or rank is None:
+            continue
+        if _meets_here(run, init):
+            yield from _by_default(run, init, spawn)
+        if rank.what != RANK or _is_counted_on(rank):
             continue  # of several machines, whose ranks are counted on
         started, expected = _number(spawn, "processes"), _number(init, "size")
         if started is not None and expected is not None and started < expected:
@@ -47,6 +66,49 @@ def check(run: Run) -> Iterator[Hit]:
                 help="one number for both: hand the world size to the workers",
                 path=init.path,
             )
+
+
+def _meets_here(run: Run, init: Event) -> bool:
+    """Whether ranks meet, unless told otherwise, where none of another host can come."""
+    method = init.values.get("method", NONE)
+    where = _usually(run, method)
+    return isinstance(where, str) and bool(_THIS_HOST.match(where))
+
+
+_THIS_HOST = re.compile(r"tcp://(localhost|127\.[\d.]+|\[::1\]):")
+
+
+def _by_default(run: Run, init: Event, spawn: Event) -> Iterator[Hit]:
+    size, processes = init.values.get("size", NONE), spawn.values.get("processes", NONE)
+    if _number(init, "size") is not None and _number(spawn, "processes") is not None:
+        return
+    expected, started = _usually(run, size), _usually(run, processes)
+    if type(started) is int and type(expected) is int and 0 < started < expected:
+        yield Hit(
+            init.node,
+            f"unless it is told otherwise, {expected} ranks are expected and {started} started: "
+            "all wait for the rest",
+            notes=(
+                Related.at(spawn.place, "they are spawned"),
+                "they meet at an address of this host, to which no other host's can come",
+            ),
+            help="a default of one host, or one number for both",
+            confidence="likely",
+            path=init.path,
+        )
+
+
+def _usually(run: Run, value: Value) -> Any:
+    """What a value is where no option is given, OPEN where that is not known."""
+    parts = set(within(value.what))
+    if WORLD in parts or any(isinstance(each, Table) for each in parts):
+        return OPEN
+    known: dict[What, Any] = {
+        each: said.constant
+        for each in parts
+        if isinstance(each, Term) and (said := default(run.vm, Value(each))) is not None
+    }
+    return in_round(value.what, 0, known)
 
 
 def _spawn_of(step: Step) -> Event | None:

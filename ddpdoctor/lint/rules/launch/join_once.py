@@ -59,7 +59,7 @@ def _joined_in_each_round(run: Run) -> Iterator[Hit]:
         loop = way[depth].node if depth is not None else None
         if depth is None or not isinstance(loop, Loop) or not is_sure(way[depth + 1 :]):
             continue
-        again = loop.rounds > 1
+        again = loop.rounds > 1 and is_sure(way[:depth])  # else it may be for one process only
         over = loop.rounds == 1 or _ends(loop) or is_spawned(way[depth:])
         if not over and not any(True for _ in events(loop.body, "ask", "leave")):
             yield Hit(

@@ -30,6 +30,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Value
@@ -51,13 +52,26 @@ def check(run: Run) -> Iterator[Hit]:
     for event, way in events(run.root, "setenv"):
         if event.values["name"].is_const("MASTER_PORT") and not is_a_default(event, way):
             port = event.values["value"].constant
-            if str(port).isdigit() and int(str(port)):
+            if (
+                str(port).isdigit()
+                and int(str(port))
+                and not all(_is_met_elsewhere(run, each, int(str(port))) for each in inits)
+            ):
                 yield _told(event.node, event.path, int(str(port)), inits[0])
     for event in inits:
         url = event.values.get("method")
         ports = [_port_of(each) for each in run.vm.store.options(url)] if url is not None else []
         if ports and all(ports):
             yield _told(*_where(run, event, ports[0]), ports[0], event)
+
+
+def _is_met_elsewhere(run: Run, init: Event, port: int) -> bool:
+    """Whether ranks meet at a URL with a port of its own: then none is asked of the environment."""
+    url = init.values.get("method")
+    options = run.vm.store.options(url) if url is not None else ()
+    return bool(options) and all(
+        _port_of(default(run.vm, each) or each) not in (0, port) for each in options
+    )
 
 
 def _port_of(url: Value) -> int:

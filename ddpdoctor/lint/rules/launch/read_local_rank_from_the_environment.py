@@ -54,7 +54,18 @@ def check(run: Run) -> Iterator[Hit]:
                 "torchrun does not pass --local_rank: it sets LOCAL_RANK in the environment",
                 help='read int(os.environ["LOCAL_RANK"])',
                 path=event.path,
+                stands=run.is_entry,
             )
+
+
+def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
+    """The arguments that a program fills, or that it reads nowhere, whoever else might."""
+    if not run.is_entry or run.spent:
+        return
+    told = {id(hit.node) for hit in check(run)}
+    for event, _ in events(run.root, "option"):
+        if _is_local_rank(event) and id(event.node) not in told:
+            yield event.node, event.path
 
 
 def _is_local_rank(event: Event) -> bool:
@@ -64,18 +75,23 @@ def _is_local_rank(event: Event) -> bool:
 
 def _reads_the_environment(run: Run) -> bool:
     """Whether the number is taken from the environment: to set it there, or to ask, is not to."""
-    asked = (event.values["name"] for event, _ in events(run.root, "getenv"))
-    if any(each.is_const("LOCAL_RANK") for each in asked):
-        return True
     own = run.source(run.path)
-    if own is None or any(word in own.source.text for word in _FRAMEWORKS):
-        return own is not None
+    if own is None:
+        return any(map(_asks_for_it, (event for event, _ in events(run.root, "getenv"))))
     nodes = [*own.nodes, *(each for node in _ran_elsewhere(run) for each in ast.walk(node))]
     passed = {id(each) for node in nodes for each in _passed_by(node)}
+    if any(_asks_for_it(e) and id(e.node) not in passed for e, _ in events(run.root, "getenv")):
+        return True
+    if any(word in own.source.text for word in _FRAMEWORKS):
+        return True
     named = [each for each in nodes if _is_the_name(each) and id(each) not in passed]
     # What the program sets itself, in some object, is what it sets it to.
     is_set = any(isinstance(each, ast.Attribute) and _is_stored(each) for each in named)
     return any(not (is_set and isinstance(each, ast.Attribute)) for each in named)
+
+
+def _asks_for_it(event: Event) -> bool:
+    return event.values["name"].is_const("LOCAL_RANK")
 
 
 def _is_stored(node: ast.Attribute) -> bool:
@@ -94,12 +110,13 @@ _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def _passed_by(node: ast.AST) -> Iterator[ast.AST]:
-    """The name where it is set, or asked whether it is there."""
+    """The name where it is set or asked whether it is there, and what is only compared."""
     match node:
         case ast.Subscript(slice=name, ctx=ast.Store()):
             yield name
-        case ast.Compare(left=name, ops=[ast.In() | ast.NotIn()]):
-            yield name
+        case ast.Compare():
+            inside = list(ast.walk(node))
+            yield from () if any(isinstance(each, ast.NamedExpr) for each in inside) else inside
 
 
 def _passed_on(node: ast.AST) -> Iterator[ast.AST]:
@@ -107,6 +124,17 @@ def _passed_on(node: ast.AST) -> Iterator[ast.AST]:
     match node:
         case ast.Assign(targets=[ast.Subscript(slice=ast.Constant("LOCAL_RANK"))], value=value):
             yield from ast.walk(value)
+
+
+def _objects_in(node: ast.AST) -> Iterator[str]:
+    """A name for an object that was made of nothing: a local rank of its own is no argument."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.Call(func=made, args=[], keywords=[])
+        ):
+            of = ast.unparse(made).rpartition(".")[2]
+            if of[:1].isupper() and of != "Namespace":
+                yield name
 
 
 def _is_the_name(node: ast.AST) -> bool:
@@ -142,10 +170,13 @@ def _is_read(text: Text, name: str) -> bool:
     What only goes into the environment, where the launcher has put nothing there, is not used.
     """
     passed = {id(each) for node in text.nodes for each in _passed_on(node)}
+    others = {each for node in text.nodes for each in _objects_in(node)}
     for node in text.nodes:
         if id(node) in passed:
             continue
         match node:
+            case ast.Attribute(value=ast.Name(id=owner)) if owner in others:
+                continue
             case ast.Attribute(attr=attribute, ctx=ast.Load()) if attribute == name:
                 return True
             case ast.Subscript(slice=ast.Constant(value=key), ctx=ast.Load()) if key == name:

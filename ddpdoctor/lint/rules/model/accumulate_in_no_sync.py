@@ -33,14 +33,16 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value, text, within
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value, What, text, within
+from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
 
 _SCOPES = ("no_sync", "accumulate")
+_SIZES = ("Lt", "LtE", "Gt", "GtE")
 _ONCE = Term("range", (Const(1),))
 
 
@@ -149,19 +151,38 @@ def _loop(way: Way) -> Loop | None:
 
 def _every_so_often(run: Run, step: Way, loop: Loop, backward: Way) -> Choice | None:
     """The condition on every k-th round before a step, which the backward does not stand under."""
-    around = {id(each.node) for each in backward}
-    for each in reversed(step):
-        node = each.node
-        if node is loop:
-            return None
-        if isinstance(node, Choice) and id(node) not in around:
-            found = [one for one in mentioned(run, node.condition) if isinstance(one, Term)]
-            counted = _counted(loop)
-            if any(one.op == "Mod" or (one.op == "Eq" and counted & {*found}) for one in found):
-                return node
-            if node.condition.agree.cause != "data" and any(_is_distance(run, x) for x in found):
-                return node
+    around = {id(each) for each in _asked(backward, loop)}
+    counted = _counted(loop)
+    for node in _asked(step, loop):
+        if id(node) in around:
+            continue
+        found = [one for one in mentioned(run, node.condition) if isinstance(one, Term)]
+        counters = counted & {*found}
+        if any(one.op == "Mod" or (one.op == "Eq" and counters) for one in found):
+            return node
+        if counters & loop.anew and any(one.op in _SIZES for one in found):
+            return node
+        if node.condition.agree.cause != "data" and any(_is_distance(run, x) for x in found):
+            return node
     return None
+
+
+def _asked(way: Way, loop: Loop) -> Iterator[Choice]:
+    """What is asked in a round on the way to something, the last first: also who goes on early."""
+    for each in reversed(way):
+        if isinstance(each.node, Choice):
+            yield each.node
+        if each.node is loop:
+            return
+        for before in reversed(each.seq.items[: each.index]):
+            if isinstance(before, Choice) and any(_goes_on(arm.body) for arm in before.arms):
+                yield before
+
+
+def _goes_on(body: Seq) -> bool:
+    """Whether a way goes on to the next round."""
+    left = leaves(body)
+    return left is not None and left.kind == "continue"
 
 
 def _is_distance(run: Run, what: Term) -> bool:
@@ -171,7 +192,7 @@ def _is_distance(run: Run, what: Term) -> bool:
     return what.args[0] in [each.what for each in run.vm.store.options(Value(what.args[1]))]
 
 
-def _counted(loop: Loop) -> set[object]:
+def _counted(loop: Loop) -> set[What]:
     """What each round of a loop adds a number to."""
     sums = (event.values for event, _ in events(loop.body, "add_up"))
     return {each["old"].what for each in sums if isinstance(each["value"].constant, int)}

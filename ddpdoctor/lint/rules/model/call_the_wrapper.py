@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, 
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
+    TRUE,
     Ref,
     Table,
     Term,
@@ -44,9 +45,16 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     is_device,
     text,
+    within,
 )
 from ddpdoctor.lint.engine.queries.doing import doers
-from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, shared_in, stepped
+from ddpdoctor.lint.engine.queries.holding import excludes
+from ddpdoctor.lint.engine.queries.reducing import (
+    reduced_by_hand,
+    scaled_gradients,
+    shared_in,
+    stepped,
+)
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.undoing import is_undone
 from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
@@ -94,14 +102,28 @@ def check(run: Run) -> Iterator[Hit]:
                 if each.values["model"].what is module
                 and order.get(id(wrap), -1) < order[id(each)] < order[id(event)]
             ]
-            found = _outermost(past)
-            if found is not None and id(found.node) not in done:
+            for before in _last_on_each_way(past):
+                found = _outermost(before)
+                if _is_frozen(run, order, {wrapper, module}, found) or id(found.node) in done:
+                    continue
                 done.add(id(found.node))
-                is_run = any(each.kind == "bare_forward" for each, _ in past)
+                is_run = any(each.kind == "bare_forward" for each, _ in before)
                 is_seen = is_run or not isinstance(module, Term)
                 certain = is_sure and is_seen and not prepare
-                yield _hit(run, found, wrap, ABOUT.confidence if certain else "likely")
+                way_to = next(there for each, there in before if each is found)
+                yield _hit(run, found, way_to, wrap, ABOUT.confidence if certain else "likely")
     yield from _left_out(run)
+
+
+def _is_frozen(run: Run, order: dict[int, int], models: set[What], forward: Event) -> bool:
+    """Whether a model's weights were said to need no gradient, last before this: it gets none."""
+    said = [
+        event.values.get("on", TRUE)
+        for event, _ in events(run.root, "unfreeze")
+        if order[id(event)] < order[id(forward)]
+        and not models.isdisjoint(mentioned(run, event.values.get("object", NONE)))
+    ]
+    return bool(said) and said[-1].is_const(False)
 
 
 def _is_computed_by(run: Run, loss: Value, wrapper: Ref, module: What) -> bool:
@@ -109,10 +131,22 @@ def _is_computed_by(run: Run, loss: Value, wrapper: Ref, module: What) -> bool:
 
     Such a module's methods may run it, as far as one knows: that is likely, never certain.
     """
-    behind = list(origins(run, loss))
+    behind = list(_all_behind(run, loss))
     if any(wrapper.number in made_by(each) for each in behind):
         return False
     return isinstance(module, Term) and any(module in mentioned(run, each) for each in behind)
+
+
+def _all_behind(run: Run, loss: Value) -> Iterator[Value]:
+    """What a loss was computed from, on each way where it is taken of one of several results."""
+    seen: set[What] = set()
+    stack = [loss]
+    while stack:
+        for each in origins(run, stack.pop()):
+            yield each
+            several = {part for part in within(each.what) if part in run.vm.store.joins} - seen
+            seen |= several
+            stack += (one for part in several for one in run.vm.store.joins[part])
 
 
 def _left_out(run: Run) -> Iterator[Hit]:
@@ -136,11 +170,22 @@ def _left_out(run: Run) -> Iterator[Hit]:
                 for number in sorted(of & wraps.keys())
             ]
             runs = [e for e, _ in _forwards(run, "bare_") if _number(e.values["model"].what) in own]
-            if not beside or not runs:
+            if not beside or not runs or _is_scaled_by_hand(run, module):
                 continue
             if rounds.isdisjoint(shared_in(run, {module, optimizer.values["object"].what})):
                 yield _left_out_by(beside[-1], runs[0], optimizer)
                 return
+
+
+def _is_scaled_by_hand(run: Run, module: Ref) -> bool:
+    """Whether a module has its gradients changed on their own, as an expert without a twin has."""
+    changed = [each for _, _, each, _ in scaled_gradients(run)]
+    changed += [
+        event.values["owner"].what
+        for event, _ in events(run.root, "set_attribute")
+        if event.name == "grad" and not event.values["value"].is_const(None)
+    ]
+    return any(module in mentioned(run, Value(each)) for each in changed)
 
 
 def _given(run: Run, optimizer: Event) -> list[Ref]:
@@ -199,10 +244,17 @@ def _forwards(run: Run, prefix: str) -> Iterator[tuple[Event, Way]]:
             yield event, way
 
 
-def _outermost(past: list[tuple[Event, Way]]) -> Event | None:
+def _last_on_each_way(past: list[tuple[Event, Way]]) -> Iterator[list[tuple[Event, Way]]]:
+    """The last of them and what was before it, and so of each other way that does not meet it."""
+    last: list[Way] = []
+    for number, (_, way) in reversed(list(enumerate(past, 1))):
+        if all(excludes(way, each) for each in last):
+            last.append(way)
+            yield past[:number]
+
+
+def _outermost(past: list[tuple[Event, Way]]) -> Event:
     """The last of them, or the call of the module that has led to it."""
-    if not past:
-        return None
     calls = {id(event.node): event for event, _ in past}
     last, way = past[-1]
     led = [calls[id(step.node.node)] for step in way[:-1] if _is_one_of(step.node, calls)]
@@ -256,7 +308,7 @@ def _held(run: Run, optimizer: Value) -> set[What]:
     return mentioned(run, given) if given is not None else set()
 
 
-def _hit(run: Run, event: Event, wrap: Event, confidence: Confidence) -> Hit:
+def _hit(run: Run, event: Event, way: Way, wrap: Event, confidence: Confidence) -> Hit:
     node = event.node
     said = text(node.func) if isinstance(node, ast.Call) else event.name
     return Hit(
@@ -265,6 +317,7 @@ def _hit(run: Run, event: Event, wrap: Event, confidence: Confidence) -> Hit:
         notes=(
             Related.at(wrap.place, "DDP wraps the model"),
             *_taken_off(event),
+            *_handed_in(run, event, way),
             *_handed_over(run, event),
         ),
         help="call the wrapper; what else needs gradients belongs into forward()",
@@ -280,6 +333,18 @@ def _taken_off(event: Event) -> Iterator[Related]:
     for each in chain:
         if each.text == UNWRAPPED and each.place != event.place:
             yield Related.at(each.place, UNWRAPPED)
+
+
+def _handed_in(run: Run, event: Event, way: Way) -> Iterator[Related]:
+    """The call by which a function is handed the bare module."""
+    source, node = run.source(event.path), event.node
+    function = source.function(node) if source is not None else None
+    if not isinstance(function, ast.FunctionDef) or not isinstance(node, ast.Call):
+        return
+    names = [each.arg for each in (*function.args.args, *function.args.kwonlyargs)]
+    calls = [step.node for step in way[:-1] if isinstance(step.node, Called)]
+    if calls and isinstance(node.func, ast.Name) and node.func.id in names:
+        yield Related.at(calls[-1].place, f"{calls[-1].name}() is handed the bare module")
 
 
 def _handed_over(run: Run, event: Event) -> Iterator[Related]:

@@ -30,9 +30,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.edits import replace
 from ddpdoctor.lint.engine.interpreter.machine import BOUND
+from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Term, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NOTHING, Func, Value, What
 from ddpdoctor.lint.engine.queries.forwards import forward_of
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.wrapping import mentioned
@@ -77,8 +78,8 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _is_on_by_default(run: Run, value: Value) -> bool:
     """Whether it is an option that is true unless somebody says otherwise."""
-    default = run.vm.store.get((value.what, "default")) if isinstance(value.what, Term) else None
-    return default is not None and default.is_const(True)
+    said = default(run.vm, value)
+    return said is not None and said.is_const(True)
 
 
 def _said(name: str, *, searches: bool) -> str:

@@ -3,7 +3,8 @@
 ## What it does
 Finds submodules with parameters that a class makes in `__init__` and that nothing ever reads
 again, and forwards that use other parts in one step than in the next, of a model in DDP. And a
-part that is frozen after the wrap, while the others go on.
+part that is frozen after the wrap, while the others go on. And outputs that have a share in the
+loss of some rounds alone, by the number of the epoch.
 
 ## Why is this bad?
 Their parameters never get a gradient. DDP waits for them, and the second forward raises "Expected
@@ -41,15 +42,12 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.objects import binding, hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
-    Arm,
     Called,
-    Choice,
     Event,
     Loop,
     Seq,
     Way,
     events,
-    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -62,7 +60,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     within,
 )
-from ddpdoctor.lint.engine.queries.consuming import outputs, uses
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.forwards import (
     decided_by,
@@ -73,7 +70,12 @@ from ddpdoctor.lint.engine.queries.forwards import (
     used,
 )
 from ddpdoctor.lint.engine.queries.order import is_after
-from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.outputs import (
+    arms_with_all,
+    computed_from_parts,
+    dropped,
+    learns_in,
+)
 from ddpdoctor.lint.engine.queries.reading import (
     computes_from_all,
     reads,
@@ -81,7 +83,6 @@ from ddpdoctor.lint.engine.queries.reading import (
     reads_where_it_goes,
 )
 from ddpdoctor.lint.engine.queries.wrapping import (
-    attributes,
     decided_from,
     is_plain,
     made_by,
@@ -168,7 +169,7 @@ def _switched(run: Run) -> Iterator[Hit]:
             if event.values["model"].what != wrapper or "no_grad" in event.scopes:
                 continue
             inner = way[-1].rest[0] if way[-1].rest else None
-            if not isinstance(inner, Called) or not any(map(_learns, _loops(way))):
+            if not isinstance(inner, Called) or not any(map(learns_in, _loops(way))):
                 continue
             for condition, place, test in decided_by(run, inner.body, surely_used(run, inner.body)):
                 is_given = place in by_argument or condition.agree.kind == "local"
@@ -202,28 +203,18 @@ def _unread(run: Run) -> Iterator[Hit]:
     for wrap, _ in events(run.root, "wrap"):
         if not _searches(wrap):
             inside |= parts(run, wrap.values["module"].what)
-    calls: dict[int, list[Event]] = {}
-    given: dict[int, list[int]] = {}
-    outer: Event | None = None
-    for event, way in events(run.root, "bare_forward") if inside else ():
-        model = event.values["model"].what
-        if outer is not None and outer.node is event.node:
-            continue  # a part of the sequence that is called here
-        outer = event
-        if not isinstance(model, Ref) or model.number not in inside or not _is_named(run, event):
+    for each in () if computes_from_all(run) else dropped(run, inside):
+        if each.name and not _is_frozen(run, each.call.values["model"]):
+            yield Hit(
+                each.call.node,
+                f"nobody reads `{each.name}`: the layer that gives it gets no gradient",
+                notes=("DDP raises at the second forward, or find_unused_parameters hides it",),
+                help="do not make this layer where its output is not used, or use it in the loss",
+                path=each.call.path,
+            )
+    for one, nodes in computed_from_parts(run, inside):
+        if _is_frozen(run, one.values["model"]):
             continue
-        if "no_grad" in event.scopes or not any(map(_learns, _loops(way))):
-            continue
-        found = outputs(event) if _only_returns(way) else None
-        calls.setdefault(model.number, []).append(event)
-        given.setdefault(model.number, []).extend([-1] if found is None else found)
-    used = uses(run) if calls else {}
-    for number, done in calls.items():
-        one, sites = done[0], given[number]
-        if -1 in sites or not learns(run, Ref(number)) or _is_frozen(run, Value(Ref(number))):
-            continue
-        own = {id(each.node) for each in done}
-        nodes = [node for site in sites for node in used.get(site, ()) if id(node) not in own]
         if nodes:
             yield from _in_one_arm(run, one, nodes)
         else:
@@ -262,7 +253,7 @@ def _passed_over(run: Run) -> Iterator[Hit]:
         module, wrapper = wrap.values["module"], wrap.values["wrapper"].what
         own = [way for event, way in steps if event.values["model"].what == wrapper]
         known = forward_of(run, module) if not _searches(wrap) and own else None
-        if known is None or known.unknown or not any(map(_learns, _loops(own[0]))):
+        if known is None or known.unknown or not any(map(learns_in, _loops(own[0]))):
             continue
         taken = used(run, known.seq).union(*(used(run, Seq([*way[-1].rest[:1]])) for way in own))
         inside = parts(run, module.what)
@@ -351,60 +342,54 @@ def _taken_from(run: Run, event: Event) -> set[int]:
 
 
 def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
-    """Where all that is computed from an output stands under a condition of the rank's own data."""
-    for choice, _ in walk(run.root):
-        if not isinstance(choice, Choice) or not isinstance(choice.node, ast.If):
-            continue
+    """Where all that is computed from an output stands under a condition: not of every round.
+
+    Either the rank's own data decide it, or the number of the round.
+    """
+    for choice, way, arm in arms_with_all(run, nodes):
         agree = choice.condition.agree
-        if agree.kind != "local" or not agree.sure or any(leaves(arm.body) for arm in choice.arms):
-            continue
-        if agree.cause == "order":
-            continue  # what comes in another order is in the end the same on all ranks
-        for arm in choice.arms:
-            within = set(_written(run, choice, arm))
-            if all(id(node) in within for node in nodes):
-                yield Hit(
-                    choice.test,
-                    "where this is decided otherwise, a part of the model has no share in the loss",
-                    notes=(Related.at(call.place, "this part: its parameters get no gradient"),),
-                    why=choice.condition.why,
-                    help="an else that adds its output times zero, or find_unused_parameters=True",
-                    path=choice.path,
-                )
-                return
+        # What comes in another order is in the end the same on all ranks.
+        is_own = agree.kind == "local" and agree.sure and agree.cause != "order"
+        is_turn = not is_own and _is_of_the_round(run, choice.condition, way)
+        if is_own or (is_turn and _learns_without(run, call, arm, way)):
+            yield Hit(
+                choice.test,
+                "where this is decided otherwise, a part of the model has no share in the loss",
+                notes=(Related.at(call.place, "this part: its parameters get no gradient"),),
+                why=choice.condition.why,
+                help="an else that adds its output times zero, or find_unused_parameters=True",
+                path=choice.path,
+            )
+            return
 
 
-def _written(run: Run, choice: Choice, arm: Arm) -> Iterator[int]:
-    """All nodes of what a way runs, and of the functions that are called there alone."""
-    assert isinstance(choice.node, ast.If)
-    called = {node.name for node, _ in walk(arm.body) if isinstance(node, Called)}
-    here = {id(node) for node, _ in walk(arm.body)}
-    called -= {n.name for n, _ in walk(run.root) if isinstance(n, Called) and id(n) not in here}
-    functions = [info.node for info in run.vm.visited.values() if info.name in called]
-    for part in (*(choice.node.body if arm.holds else choice.node.orelse), *functions):
-        yield from map(id, ast.walk(part))
+def _is_of_the_round(run: Run, condition: Value, way: Way) -> bool:
+    """Whether the number of a round of the training decides, and no setting besides."""
+    begun = [step.begun for step in way if isinstance(step.node, Loop) and learns_in(step.node)]
+    elements = [each.values["element"] for each in begun if each is not None]
+    counted = {part for each in elements for part in mentioned(run, each) if _is_counter(part)}
+    found = decided_from(run, condition) if counted else set()
+    is_set = any(isinstance(each, Term) and each.op in _SETTINGS for each in found)
+    return not is_set and not counted.isdisjoint(found)
 
 
-def _is_named(run: Run, event: Event) -> bool:
-    """Whether it is called by the name that it has somewhere, and not by somebody in between."""
-    func = event.node.func if isinstance(event.node, ast.Call) else None
-    model = event.values["model"].what
-    return isinstance(func, ast.Attribute) and any(
-        name == func.attr and value.what == model
-        for held in attributes(run).values()
-        for name, value in held.items()
-    )
+def _is_counter(what: object) -> bool:
+    return isinstance(what, Term) and what.op == "counter"
 
 
-def _only_returns(way: Way) -> bool:
-    """Whether a forward has told nobody anything but what it returns."""
-    inner = way[-1].rest[0] if way[-1].rest else None
-    if not isinstance(inner, Called):
-        return True
-    return all(event.kind in _OF_FORWARDS for event, _ in events(inner.body))
-
-
-_OF_FORWARDS = frozenset({"bare_forward", "iterate", "use", "cut"})
+def _learns_without(run: Run, call: Event, arm: set[int], way: Way) -> bool:
+    """Whether the wrapper around a part is trained where an arm is not gone through."""
+    loop = next(each for each in _loops(way) if learns_in(each))
+    number = call.values["model"].what
+    around = {
+        wrap.values["wrapper"].what
+        for wrap, _ in events(run.root, "wrap")
+        if isinstance(number, Ref) and number.number in parts(run, wrap.values["module"].what)
+    }
+    ahead = [e for e, _ in events(loop.body, "forward") if e.values["model"].what in around]
+    losses = [e for e, _ in events(loop.body, "backward") if id(e.node) not in arm]
+    learnt = {Ref(each) for e in losses for each in made_by(e.values["loss"])}
+    return any(id(each.node) not in arm for each in ahead) and not learnt.isdisjoint(around)
 
 
 def _loops(way: Way) -> list[Loop]:
@@ -415,10 +400,6 @@ def _searches(wrap: Event) -> bool:
     """Whether a wrapper is asked to find what takes no part, or promised that nothing changes."""
     promises = [wrap.values.get(f"kw_{word}") for word in _SEARCHES]
     return any(each is not None and not each.is_const(False) for each in promises)
-
-
-def _learns(loop: Loop) -> bool:
-    return any(True for _ in events(loop.body, "backward"))
 
 
 def _changes(run: Run, condition: Value) -> bool:

@@ -33,7 +33,7 @@ from dataclasses import replace
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
-from ddpdoctor.lint.engine.interpreter.tree import Event, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.queries.reducing import FLAG, ends
 from ddpdoctor.lint.engine.queries.wrapping import computed_from
@@ -60,9 +60,11 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
     inside: list[Event] = []
     unreduced: list[tuple[Hit, set[What]]] = []
     scopes: dict[int, list[Event | None]] = {}  # of each forward, as it ran since the last backward
-    for event, _ in events(run.root, "enter", "exit", "forward", "backward", "step"):
+    asked: dict[int, set[int]] = {}  # of each scope, what is asked on the way to it
+    for event, way in events(run.root, "enter", "exit", "forward", "backward", "step"):
         if event.kind == "enter" and "no_sync" in event.name:
             inside.append(event)
+            asked[id(event)] = _choices(way)
         elif event.kind == "forward" and "no_grad" not in event.scopes:
             scopes.setdefault(id(event.node), []).append(inside[-1] if inside else None)
         elif event.kind == "exit":
@@ -75,7 +77,13 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
                 replace(each, inside=scopes.get(id(each.node), [each.inside])[-1])
                 for each in _forwards(run, event.values["loss"], held)
             ]
-            is_whole = any(None in scopes.get(id(each.node), ()) for each in forwards)
+            # Of what is unknown no forward is seen: it may have been run on the other way as well.
+            is_whole = any(
+                None in scopes[id(each.node)]
+                if id(each.node) in scopes
+                else not asked.get(id(each.inside), set()) <= _choices(way)
+                for each in forwards
+            )
             scopes = {}
             within = [made for made in forwards if made.inside is not None]
             models = {made.of[0].what for made in forwards}
@@ -88,6 +96,10 @@ def _apart(run: Run, held: set[What]) -> Iterator[Hit]:
             ):  # where its forward is not known, it may be a whole one
                 unreduced = [each for each in unreduced if forwards and not each[1] <= models]
     yield from _first(unreduced, told)
+
+
+def _choices(way: Way) -> set[int]:
+    return {id(step.node) for step in way if isinstance(step.node, Choice)}
 
 
 def _first(hits: Iterable[tuple[Hit, set[What]]], told: set[int]) -> Iterator[Hit]:

@@ -35,6 +35,8 @@ ABOUT = About(code="DDP318", name="wrapper-attribute", confidence="certain")
 
 _FORWARDS = ("setup", "setup_module")
 """Wraps whose wrapper hands on what it has not itself."""
+_BY_CONFIGURATION = ("prepare", "prepare_model")
+"""Wraps of which a file may say that they are another library's, which hands that on too."""
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -45,6 +47,8 @@ def check(run: Run) -> Iterator[Hit]:
         for event, way in events(each.root, "wrap")
     }
     has_engine = any(True for _ in events(run.root, "engine"))
+    if run.is_entry and _joins_otherwise(run):
+        return
     for event, way in events(run.root, "not_there"):
         wrap, wrapped = wraps.get(event.values["wrapper"].what, (None, ()))
         if wrap is None or wrap.name in _FORWARDS or in_try(way) or excludes(wrapped, way):
@@ -62,10 +66,21 @@ def check(run: Run) -> Iterator[Hit]:
             f"the DDP wrapper `{name}` has no attribute `{event.name}`: AttributeError",
             notes=(Related.at(wrap.place, "it is wrapped"),),
             help=f"`{name}.module.{event.name}`",
-            confidence="likely" if is_open else ABOUT.confidence,
+            confidence="likely" if is_open or wrap.name in _BY_CONFIGURATION else ABOUT.confidence,
             fix=_fix(run, event, wrap),
             path=event.path,
         )
+
+
+def _joins_otherwise(run: Run) -> bool:
+    """Whether the program joins a group where it is set up in another way than it was read in.
+
+    As by a default that a file overwrites: what was read of it then goes together with no wrapper.
+    """
+    if any(True for _ in events(run.root, "init", "spawn", "prepare")):
+        return False
+    texts = (text for path in run.vm.files if (text := run.source(path)) is not None)
+    return any("init_process_group" in each.source.text for each in texts)
 
 
 def _choices(way: Way) -> set[int]:

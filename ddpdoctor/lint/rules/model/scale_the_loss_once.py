@@ -70,7 +70,7 @@ def check(run: Run) -> Iterator[Hit]:
         summed = _summed_in_place(run, loss)
         if _is_of_all(run, loss, summed):
             continue
-        if _is_undone(run, loss, worlds):
+        if _is_undone(run, loss, _sizes(run, worlds) if summed else worlds):
             continue
         for step in _steps(run, loss):
             if _is_scaled(run, step, worlds, summed) and id(step.node) not in told:
@@ -156,10 +156,17 @@ def _devices(run: Run) -> Iterator[What]:
             yield devices.what
 
 
+def _sizes(run: Run, worlds: Collection[What]) -> Collection[What]:
+    """The number of ranks, and what the group was told that it is."""
+    return {*worlds, *run.vm.sizes} - {Const(1)}
+
+
 def _is_scaled(run: Run, step: Made, worlds: Collection[What], summed: Collection[What]) -> bool:
     if step.by not in _SCALES or len(step.of) < 2:
         return False
     one, other = step.of[:2]
+    if one.what in summed:  # what the ranks have summed is divided by their number, as they said it
+        worlds = _sizes(run, worlds)
     if step.by == "Mult" and _is_by_world(one.what, worlds):
         one, other = other, one
     if one.what not in summed and not (one.agree.divergent and _is_mean(run, one)):

@@ -21,6 +21,9 @@ dist.all_reduce(count)
 loss = (losses * mask).sum() * dist.get_world_size() / count
 loss.backward()
 ```
+
+The same of gradients that DDP has averaged and that each rank then divides by a number of its own:
+from there on the ranks' weights part.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
@@ -39,13 +42,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
+from ddpdoctor.lint.engine.libraries.torch import DIVISIONS
+from ddpdoctor.lint.engine.queries.order import is_after
+from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, scaled_gradients
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made
-from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins, wrappers
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
 
-_DIVIDES = ("Div", "div", "true_divide", "div_")
 _COUNTS = ("sum", "count_nonzero")
 _SAME_COUNT = (
     *("clamp", "clamp_", "clamp_min", "clip", "max", "float", "to", "item", "Add"),
@@ -54,24 +59,65 @@ _SAME_COUNT = (
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield losses that are divided by a count of this rank's own."""
-    wrappers = {
+    """Yield losses, and averaged gradients, that are divided by a count of this rank's own."""
+    wraps = {
         getattr(event.values["wrapper"].what, "number", 0) for event, _ in events(run.root, "wrap")
     }
-    if not wrappers:
+    if wraps:
+        yield from _means(run, wraps)
+        yield from _scaled_apart(run)
+
+
+def _scaled_apart(run: Run) -> Iterator[Hit]:
+    """Yield where averaged gradients are multiplied by what is another number on each rank."""
+    backwards = list(events(run.root, "backward"))
+    steps = list(events(run.root, "step"))
+    if not backwards or not steps or any("no_sync" in each.scopes for each, _ in backwards):
         return
+    reduced = reduced_by_hand(run, wrappers(run))
+    told: set[int] = set()
+    for event, way, _, factor in scaled_gradients(run):
+        if id(event.node) in told or not _is_own(factor):
+            continue
+        loops = [step.node for step in way if isinstance(step.node, Loop)]
+        if reduced.intersection(map(id, loops)):
+            continue
+        if any(is_after(at, way) for _, at in backwards) and any(
+            is_after(way, at) for _, at in steps
+        ):
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "gradients that DDP has averaged are scaled by a number of this rank's own: "
+                "the ranks' weights part",
+                why=factor.why,
+                help="reduce the number over the ranks first, or scale the loss by it",
+                path=event.path,
+            )
+
+
+def _is_own(number: Value) -> bool:
+    """Whether ranks surely have another number each."""
+    agree = number.agree
+    return agree.sure and (agree.kind == "rank" or (agree.kind, agree.cause) in _OWN)
+
+
+def _means(run: Run, wraps: set[int]) -> Iterator[Hit]:
     told: set[int] = set()
     counted = _counted_together(run)
     for event, _ in events(run.root, "backward"):
         for _, quotient in computed_from(run, event.values["loss"]):
             node = quotient.node
-            if quotient.by not in _DIVIDES or id(node) in told or len(quotient.of) < 2:
+            if quotient.by not in DIVISIONS or id(node) in told or len(quotient.of) < 2:
                 continue
             sum_, count = quotient.of[:2]
             is_own = _is_own_count(run, count) or _is_ragged(run, count)
-            if made_by(sum_) & wrappers and is_own and _is_sum(run, sum_):
+            if made_by(sum_) & wraps and is_own and _is_sum(run, sum_):
                 told.add(id(node))
-                knows = count.what in counted and sum_.what in counted
+                knows = all(
+                    each.what in counted or _made_of(run, each.what) in counted
+                    for each in (count, sum_)
+                )
                 yield Hit(
                     node,
                     "this rank's sum is divided by this rank's count, and DDP averages the means",
@@ -89,7 +135,13 @@ def check(run: Run) -> Iterator[Hit]:
                 )
 
 
-def _counted_together(run: Run) -> set[What]:
+def _made_of(run: Run, what: What) -> tuple[str, *tuple[What, ...]] | None:
+    """How it was computed: what is computed of the same in the same way is the same."""
+    step = run.vm.made.get(what)
+    return None if step is None else (step.by, *(each.what for each in step.of))
+
+
+def _counted_together(run: Run) -> set[object]:
     """What goes into totals that the ranks add up: the program knows that the counts differ."""
     shared = {
         each.what
@@ -100,7 +152,7 @@ def _counted_together(run: Run) -> set[What]:
     for event, _ in events(run.root, "change"):
         if event.values["object"].what in shared and "by" in event.values:
             shared |= {each.what for each in origins(run, event.values["by"])}
-    return shared
+    return shared | {_made_of(run, each) for each in shared} - {None}
 
 
 _OWN = [("local", cause) for cause in ("data", "shard", "chance", "")]

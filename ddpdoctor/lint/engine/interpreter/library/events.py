@@ -22,6 +22,7 @@ from ddpdoctor.lint.engine.interpreter.store import MODELS, SHUFFLED
 from ddpdoctor.lint.engine.interpreter.tree import Event, Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    EVERYONE,
     FORKED,
     GENERATORS,
     NONE,
@@ -275,7 +276,7 @@ def _event(vm: Machine, call: Call) -> Value:
     if kind in _SEEDS or kind == "seed_all":
         _seed(vm, kind, values, call.node)
     if kind in _RESTORES:
-        vm.store.put(_generator(vm, _RESTORES[kind]), values.get("state", NONE))
+        _restore(vm, _RESTORES[kind], values.get("state", NONE))
     if kind == "draw_own" and call.owner is not None:
         values["seed"] = vm.store.get((call.owner.what, "seed")) or NONE
     if kind == "start":
@@ -309,7 +310,9 @@ def _event(vm: Machine, call: Call) -> Value:
         said = vm.why(f"`{text(call.node)}`: {REASONS['disk']}", call.node)
         path = values.get("path", NONE)
         agree = local("disk") if path.agree.kind != "local" else path.agree
-        return Value(term("disk", call.name, path.what, vm.site(call.node)), agree, said)
+        seen = Value(term("disk", call.name, path.what, vm.site(call.node)), agree, said)
+        event.values["result"] = seen
+        return seen
     if result == "listing":
         path = values.get("path", NONE)
         order = vm.why(f"the order of `{text(call.node)}` differs between machines", call.node)
@@ -441,6 +444,9 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
             local("chance", vm.frame.module.is_entry),
             vm.why(f"`{text(call.node)}`: {REASONS['chance']}", call.node),
         )
+        is_asked = call.effect.option("kind") == "get_rng_state"
+        if not is_asked and "device" not in call.kwargs:  # that has a generator of its own
+            _note_advance(vm, of, seed, call.node)
     if seed.agree.kind == "rank":
         seed = Value(seed.what, local("chance", seed.agree.sure), seed.why)
     if call.name.endswith("shuffle") and call.args:
@@ -458,6 +464,32 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
             agree, why = local("data", size.sure), said
     vm.drawn[what] = call.name
     return memory.fresh(vm, Value(what, agree, why))
+
+
+APART = "some ranks alone draw here from the generator of all"
+_BEFORE = "#before"
+
+
+def _note_advance(vm: Machine, of: str, seed: Value, node: ast.AST) -> None:
+    """Where some ranks alone draw from a generator that all have seeded alike, it is so no more."""
+    if _by_some(vm) and not seed.agree.divergent:
+        home, name = _generator(vm, of)
+        vm.store.put((home, name + _BEFORE), seed)
+        apart = local("chance", seed.agree.sure)
+        vm.store.put((home, name), Value(NOTHING, apart, vm.why(APART, node)))
+
+
+def _restore(vm: Machine, of: str, state: Value) -> None:
+    """A generator is set back: by some ranks alone, to what it was before they drew from it."""
+    home, name = _generator(vm, of)
+    before = vm.store.get((home, name + _BEFORE)) if _by_some(vm) else None
+    vm.store.put((home, name), before or state)
+
+
+def _by_some(vm: Machine) -> bool:
+    """Whether some ranks alone come here, or go through more of something than others."""
+    loops = (loop for frame in vm.frames for loop in frame.loops)
+    return vm.mask != EVERYONE or any(loop.count.agree.kind == "rank" for loop in loops)
 
 
 def _shuffle(vm: Machine, value: Value, seed: Value, node: ast.AST) -> None:

@@ -8,7 +8,7 @@ import operator
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import folding
-from ddpdoctor.lint.engine.interpreter.folding import is_coarse
+from ddpdoctor.lint.engine.interpreter.folding import CLOCKED, is_coarse, is_of_seconds
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
 from ddpdoctor.lint.engine.interpreter.machine import BOUND, Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import (
@@ -117,7 +117,8 @@ def _local(vm: Machine, call: Call) -> Value:
     why = vm.why(
         f"`{text(call.node)}`: {REASONS.get(cause, 'a value of this rank alone')}", call.node
     )
-    return Value(term("local", call.name, vm.site(call.node)), local(cause), why)
+    op = CLOCKED if call.name == "time.strftime" and is_of_seconds(call.first) else "local"
+    return Value(term(op, call.name, vm.site(call.node)), local(cause), why)
 
 
 def _pure(vm: Machine, call: Call) -> Value:

@@ -21,7 +21,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
-from ddpdoctor.lint.engine.interpreter.store import ROUNDS
+from ddpdoctor.lint.engine.interpreter.store import GRADED, ROUNDS
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -128,7 +128,8 @@ def of_python(
     if name in ("isinstance", "issubclass", "hasattr", "callable", "type"):
         return _tested(vm, name, args, node)
     if name == "print":
-        vm.emit("print", name, node, **by_position(args, {}))
+        into = {"file": kwargs["file"]} if "file" in kwargs else {}
+        vm.emit("print", name, node, **by_position(args, into))
         return NONE
     if name == "exec":
         _settings_may_change(vm)
@@ -546,6 +547,8 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
     if isinstance(value.what, Either):
         told = {_is_instance(vm, each, wanted) for each in value.what.options}
         return told.pop() if len(told) == 1 else None
+    if Lib("torch.Tensor") in wanted and vm.store.get((value.what, GRADED)) is not None:
+        return True  # nothing else has a backward
     made = vm.object(value)
     builtin = _builtin_of(vm, value)
     if builtin is not None:
@@ -554,7 +557,8 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
         return is_one if known or is_one else None
     if made is not None and made.type == members.DDP:
         known = all(isinstance(each, Class | Lib) for each in wanted)
-        own = any(isinstance(each, Lib) and each.name.endswith(_OF_DDP) for each in wanted)
+        named = {each.name.rpartition(".")[2] for each in wanted if isinstance(each, Lib)}
+        own = not named.isdisjoint(_OF_DDP)
         mine = set(hierarchy.bases(vm, made.cls)) if made.cls >= 0 else set()
         if any(isinstance(each, Class) and each.number in mine for each in wanted):
             return True  # a wrapper of the user's own, derived from the library's

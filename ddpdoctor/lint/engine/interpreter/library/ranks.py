@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import folding, lookups
-from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
+from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import (
@@ -17,6 +17,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     containers,
     hierarchy,
     indexing,
+    keyed,
     members,
     memory,
 )
@@ -75,6 +76,8 @@ def _collective(vm: Machine, call: Call) -> Value:
         new = UNKNOWN if subset and shared.agree.kind != "same" else SAME
         content = containers.content(vm, shared)
         sent = containers.held(content) if content is not None else ()
+        if content is not None:
+            event.values["sent"] = content
         memory.touch(vm, shared, new)
         event.values["filled"] = _filled(vm, shared, new, call.node)
         if new == SAME:
@@ -84,7 +87,9 @@ def _collective(vm: Machine, call: Call) -> Value:
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
-        memory.touch(vm, given_to_root, agree, vm.why("only the root gets the sum", call.node))
+        why = vm.why("only the root gets the sum", call.node)
+        memory.touch(vm, given_to_root, agree, why)
+        keyed.overwrite(vm, given_to_root.what, agree, why, call.node)
     filled = values.get("fills")
     if filled is not None:
         if _is_dealt_by_another(vm, values.get("dealt")):
@@ -175,6 +180,42 @@ def _group(vm: Machine, call: Call) -> Value:
     return Value(made)
 
 
+_SHARDED = "#sharded"
+"""Of a module: each of all ranks has a part of its parameters alone."""
+
+
+def _shards(vm: Machine, call: Call) -> Value:
+    made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
+    module = call.given("module")
+    if module is not None and _is_of_all_ranks(vm, call.given("mesh") or NONE):
+        for each in (made, module):
+            vm.store.put((each.what, _SHARDED), TRUE)
+    return made
+
+
+def _spreads(vm: Machine, call: Call) -> Value:
+    if not call.roles().get("weights", FALSE).is_const(False, None):
+        vm.emit("spread", call.last, call.node, **call.roles())
+    return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
+
+
+def _is_of_all_ranks(vm: Machine, mesh: Value) -> bool:
+    """Whether there is one row of a mesh, that of all ranks: of several, each gathers by itself."""
+    shape = vm.store.get((mesh.what, "shape"))
+    found = containers.content(vm, shape) if shape is not None else None
+    is_row = found is not None and isinstance(found.what, Tuple) and len(found.what.items) == 1
+    return is_row or mesh.is_const(None)
+
+
+def _gathers(vm: Machine, call: Call) -> Value:
+    options, model = call.given("options") or NONE, call.given("model") or NONE
+    whole, spread = (vm.store.get((options.what, each)) or NONE for each in ("whole", "spread"))
+    is_sharded = vm.store.get((model.what, _SHARDED)) is not None
+    if (is_sharded and whole.is_const(True)) or (call.given("sets") and spread.is_const(True)):
+        vm.emit("collective", call.last, call.node, work=NONE)
+    return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
+
+
 def _told(vm: Machine, role: str, given: Value | None) -> str | None:
     """The number that a process joins with where it is written down, else None."""
     if given is None or given.is_const(-1):
@@ -196,14 +237,21 @@ def _init(vm: Machine, call: Call) -> Value:
     vm.joined = True
     if "size" in values and has_identity(values["size"].what):
         vm.sizes.add(values["size"].what)
+        _learn_size(vm, values["size"])
     rank = values.get("rank")
-    if (rank is not None and rank.what == LOCAL_RANK) or _is_met_at_home(vm, values.get("method")):
+    of_one_host = rank is not None and (rank.what == LOCAL_RANK or _is_an_index(vm, rank))
+    if of_one_host or _is_met_at_home(vm, values.get("method")):
         vm.there = FIRST_HOST  # two of them cannot join as the same, nor meet at each one's own
     if rank is not None and (_is_not_known(rank) or isinstance(rank.what, Term)):
         _learn_rank(vm, call.node, rank.what)
     elif rank is not None and rank.agree == BY_RANK_LIKELY and rank.why is not None:
         _believe(vm, rank.why.root, call.node)
     return NONE
+
+
+def _is_an_index(vm: Machine, rank: Value) -> bool:
+    """Whether ranks are numbered as one process has started them."""
+    return rank.what == RANK and rank.why is not None and rank.why.root in vm.indexed
 
 
 def _is_met_at_home(vm: Machine, method: Value | None) -> bool:
@@ -239,6 +287,13 @@ def _learn_rank(vm: Machine, node: ast.AST, number: What) -> None:
         vm.store.put(key, Value(RANK, BY_RANK, said))
     for each in names:
         binding.bind(vm, each, Value(RANK, BY_RANK, said))
+
+
+def _learn_size(vm: Machine, size: Value) -> None:
+    """Wherever it comes from: ranks that have met were told one size, wherever that is kept."""
+    if size.agree.kind == "local":
+        for key in vm.store.keys_of(size.what):
+            vm.store.put(key, Value(size.what, SAME))
 
 
 def _believe(vm: Machine, guess: Why, node: ast.AST) -> None:
@@ -311,6 +366,7 @@ def _not_wrapped_here(vm: Machine, module: Value, node: ast.AST) -> Value:
 
 def _prepares(vm: Machine, call: Call) -> Value:
     found: list[Value] = []
+    is_otherwise = _wraps_otherwise(vm, call.owner) or any(map(_is_deepspeeds, call.args))
     for number, each in enumerate(call.args):
         type = vm.type_of(each)
         options = each.what.options if isinstance(each.what, Either) else (each,)
@@ -324,7 +380,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 vm.store.add((call.owner.what, MODELS), each)
             found.append(wrap(vm, each, [], {}, kept, call.last))
             is_partly = vm.store.get((each.what, members.TRAINED)) not in (None, TRUE)
-            if is_partly or _wraps_otherwise(vm, call.owner) or _has_no_forward(vm, each):
+            if is_partly or is_otherwise or _has_no_forward(vm, each):
                 vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
@@ -368,6 +424,12 @@ def _wraps_otherwise(vm: Machine, owner: Value | None) -> bool:
 _OTHERS = ("deepspeed_plugin", "fsdp_plugin", "megatron_lm_plugin")
 
 
+def _is_deepspeeds(value: Value) -> bool:
+    """Whether it stands for what a configuration of DeepSpeed makes: it is taken there alone."""
+    by = value.what.args[0] if isinstance(value.what, Term) and value.what.args else None
+    return isinstance(by, Lib) and by.name.rpartition(".")[2] in ("DummyOptim", "DummyScheduler")
+
+
 def _is_a_trained_one(vm: Machine, value: Value) -> bool:
     """Whether something unknown is a module whose weights were not frozen: else none is wrapped.
 
@@ -401,7 +463,11 @@ def _spawns(vm: Machine, call: Call) -> Value:
             if content is not None and isinstance(content.what, Tuple)
             else []
         )
+        answered, many = vm.answered, values.get("processes")
+        if many is not None and isinstance(many.what, Term):
+            vm.answered = answered | {many.what: True}  # who is one of so many, knows of some
         start(vm, target, items, call.node, first=not call.name.startswith("accelerate."))
+        vm.answered = answered
     return Value(NOTHING, SAME)
 
 
@@ -466,6 +532,8 @@ def start(
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
+    if first:
+        vm.indexed.add(rank.why)
     joined, vm.joined = vm.joined, False
     starts, vm.starts = vm.starts, False
     told = told or _shared
@@ -512,6 +580,9 @@ HANDLERS: dict[str, Handler] = {
     "init": _init,
     "leave": _leave,
     "wraps": _wraps,
+    "shards": _shards,
+    "spreads": _spreads,
+    "gathers": _gathers,
     "prepares": _prepares,
     "spawns": _spawns,
     "starts": _starts,

@@ -84,7 +84,8 @@ def new_set(vm: Machine, node: ast.AST, items: list[Value] | None, sources: list
 def concatenated(vm: Machine, node: ast.AST, left: Value, right: Value) -> Value:
     """`left + right` of lists."""
     one, other = content(vm, left), content(vm, right)
-    agree, why = blended([each for each in (one, other) if each is not None])
+    added = other or members.number_of_rows(vm, right)
+    agree, why = blended([each for each in (one, added) if each is not None])
     items: list[Value] = []
     exact = True
     for each in (one, other):

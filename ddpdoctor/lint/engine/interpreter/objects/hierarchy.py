@@ -50,6 +50,12 @@ def library_class(vm: Machine, number: int) -> str:
     return ""
 
 
+def is_step_of_autograd(vm: Machine, number: int) -> bool:
+    """Whether a class is a `torch.autograd.Function`, by whichever of its names."""
+    name = library_class(vm, number)
+    return name.startswith("torch.autograd.") and name.endswith("Function")
+
+
 def is_first_of_data(vm: Machine, number: int) -> bool:
     """Whether the first base of a class is a loader or sampler of the library's."""
     base = vm.classes[number].bases[0].what if vm.classes[number].bases else None

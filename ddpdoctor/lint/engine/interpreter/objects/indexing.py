@@ -16,6 +16,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     UNKNOWN,
     WORLD,
     Agreement,
+    Cause,
     Const,
     Either,
     Lib,
@@ -186,17 +187,19 @@ def _of_content(vm: Machine, found: Value, index: Value) -> Value:
     return in_order(found, Value(one.what, agree, why))
 
 
-def order_of(vm: Machine, value: Value, depth: int = 3) -> Value | None:
+def order_of(
+    vm: Machine, value: Value, depth: int = 3, causes: tuple[Cause, ...] = ("order",)
+) -> Value | None:
     """What of a value depends on an order that each process or machine has for itself."""
-    if value.agree.cause == "order":
+    if value.agree.cause in causes:
         return value
     found = containers.content(vm, value) if depth else None
     if found is None:
         return None
-    if found.agree.cause == "order":
+    if found.agree.cause in causes:
         return found
     items = containers.held(found)
-    ordered = (order_of(vm, each, depth - 1) for each in items)
+    ordered = (order_of(vm, each, depth - 1, causes) for each in items)
     return next((each for each in ordered if each is not None), None)
 
 
@@ -241,8 +244,9 @@ def sliced(
     if by.kind == "rank":
         agree, why = local("shard", by.sure), vm.why(OWN_PART, node, reason)
         whole = found if found is not None else memory.current(vm, owner)
-        if of_rows and whole.agree.cause in ("order", "chance") and not _ends_apart(node, parts):
-            vm.emit("deal", "", node, order=whole)
+        apart = order_of(vm, whole, causes=("order", "chance")) if of_rows else None
+        if apart is not None and not _ends_apart(node, parts):
+            vm.emit("deal", "", node, order=apart)
         if _is_dealt_evenly(vm, owner.what, parts, node):
             own = agree, why
             agree, why = UNKNOWN, None  # another part, which is as large

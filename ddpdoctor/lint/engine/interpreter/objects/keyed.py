@@ -19,6 +19,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
     UNKNOWN,
+    Agreement,
     Class,
     Const,
     Either,
@@ -33,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     blended,
     grown,
     how_many,
@@ -297,6 +299,13 @@ def put_under(vm: Machine, owner: Value, key: Value) -> Value | None:
     if found is None or (changed is None and isinstance(key.constant, str)):
         return found
     return found if memory.current(vm, owner).agree.divergent == found.agree.divergent else None
+
+
+def overwrite(vm: Machine, what: What, agree: Agreement, why: Why | None, node: ast.AST) -> None:
+    """A tensor has been written as a whole: what was put under its numbers is gone."""
+    for name in vm.store.of(what) if isinstance(what, Tensor) else ():
+        if name.startswith("["):
+            vm.store.put((what, name), Value(Tensor(vm.site(node, name)), agree, why))
 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:

@@ -54,7 +54,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS, OF_THE_SHAPE, OF_THE_WRAPPER
+from ddpdoctor.lint.engine.libraries.torch import (
+    COMPARISONS,
+    KEEPS_ROWS,
+    OF_THE_SHAPE,
+    OF_THE_WRAPPER,
+    PICKS_ROWS,
+)
 
 DDP = "torch.nn.parallel.DistributedDataParallel"
 ENVIRONMENT = {
@@ -330,7 +336,39 @@ def _has_equal_rows(vm: Machine, what: What, depth: int = 8) -> bool:
     )
 
 
+def number_of_rows(vm: Machine, tensor: Value) -> Value:
+    """What agrees as the number of its rows does: what a rank's own numbers pick is its own."""
+    made = vm.made.get(tensor.what)
+    for _ in range(_MAX_STEPS):
+        if made is None or not made.of:
+            break
+        if made.by in PICKS_ROWS and made.of[0].agree.divergent:
+            return Value(NOTHING, made.of[0].agree, made.of[0].why)
+        if made.by == "item" and len(made.of) > 1 and is_mask(vm, made.of[1]):
+            return Value(NOTHING, made.of[1].agree, made.of[1].why)
+        if made.by not in _KEEPS_ROWS:
+            break
+        made = vm.made.get(made.of[0].what)
+    return Value(NOTHING, SAME)
+
+
+def is_mask(vm: Machine, index: Value) -> bool:
+    """Whether an index is a tensor of truths, which picks as many rows as are true."""
+    what = index.what
+    made = vm.made.get(what)
+    for _ in range(_MAX_STEPS):
+        if made is None or made.by not in _OF_TRUTHS or not made.of:
+            break
+        what = made.of[0].what
+        made = vm.made.get(what)
+    by = made.by if made is not None else what.op if isinstance(what, Term) else ""
+    return by in COMPARISONS
+
+
+_MAX_STEPS = 16
+_OF_TRUTHS = frozenset({"BitAnd", "BitOr", "Invert", "logical_and", "logical_or", "logical_not"})
 _ROW_BY_ROW = ("Add", "Sub", "Mult", "Div", "FloorDiv", "Mod", "Pow")
+_KEEPS_ROWS = KEEPS_ROWS | {"numpy", "tolist", "USub", *_ROW_BY_ROW}
 
 
 def is_as_large(vm: Machine, part: Value) -> bool:

@@ -12,25 +12,29 @@ from ddpdoctor.lint.engine.interpreter.objects import keyed, members
 from ddpdoctor.lint.engine.interpreter.rewriting import raising
 from ddpdoctor.lint.engine.interpreter.statements import blocks, loops
 from ddpdoctor.lint.engine.interpreter.store import State
-from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Seq, events
+from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Exit, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     OPEN,
     UNKNOWN,
     Cause,
+    Class,
     Const,
     Func,
     Lib,
     Partial,
+    Ref,
     Table,
     Term,
     Value,
     local,
+    within,
 )
 
 EVERY_ERROR = Value(Lib("BaseException"))
 _OF_FILES = {"FileNotFoundError", "NotADirectoryError", "IsADirectoryError"}
 """They ask for a file, as `os.path.exists` does."""
+ANY_ERROR = frozenset({"Exception", "BaseException"})
 _ALIKE_ERRORS = frozenset(
     [
         "ImportError",
@@ -86,7 +90,9 @@ def try_(vm: Machine, node: ast.Try) -> bool:
     if vm.joined and not joined and not any(events(arms[0].body, *loops.OF_MEMBERS)):
         # Who has not come in keeps nobody waiting later: the others wait for it right there.
         condition = Value(NOTHING, UNKNOWN)
-        states = [State(each.writes, (condition,), each.mask) for each in states]
+    elif _is_raised_alike(vm, node, arms[0].body):
+        condition = Value(NOTHING, UNKNOWN)
+    states = [State(each.writes, (condition,), each.mask) for each in states]
     raised = [State({}, ()), *record.raised]
     for handler in node.handlers:
 
@@ -118,12 +124,27 @@ def try_(vm: Machine, node: ast.Try) -> bool:
     return falls
 
 
+def _is_raised_alike(vm: Machine, node: ast.Try, body: Seq) -> bool:
+    """Whether it handles errors of the program's own alone, which all ranks raise or none."""
+    if not all(isinstance(_kind(vm, each).what, Class) for each in node.handlers):
+        return False
+    ways = [way for each, way in walk(body) if isinstance(each, Exit) and each.kind == "raise"]
+    choices = (step.node for way in ways for step in way if isinstance(step.node, Choice))
+    return bool(ways) and all(_is_decided_alike(each.condition) for each in choices)
+
+
+def _is_decided_alike(condition: Value) -> bool:
+    """Whether all ranks surely decide alike: whether a list is empty is not asked of the list."""
+    is_of_a_thing = any(isinstance(each, Ref) for each in within(condition.what))
+    return condition.agree.kind == "same" and not is_of_a_thing
+
+
 def _finds_its_key(vm: Machine, node: ast.Try) -> bool:
     """Whether it asks nothing but one entry of a dictionary, which is there."""
     asked = getattr(node.body[0], "value", None) if len(node.body) == 1 else None
     if not isinstance(asked, ast.Subscript) or isinstance(asked.slice, ast.Slice):
         return False
-    if any(_kinds(each.type) != {"KeyError"} for each in node.handlers):
+    if any(kinds(each.type) != {"KeyError"} for each in node.handlers):
         return False
     owner, key = (blocks.evaluate_quietly(vm, each) for each in (asked.value, asked.slice))
     is_dict = vm.type_of(owner) == "dict" and isinstance(key.what, Const)
@@ -177,12 +198,10 @@ def _kind(vm: Machine, handler: ast.ExceptHandler) -> Value:
 
 def _exception(vm: Machine, node: ast.Try) -> Value:
     """Whether the body raises: this rank's own affair, unless the kind of error is all ranks'."""
-    kinds: set[str] = set()
-    for handler in node.handlers:
-        kinds |= _kinds(handler.type)
-    if kinds and (kinds <= _ALIKE_ERRORS or _only_converts(vm, node)):
+    taken = {kind for handler in node.handlers for kind in kinds(handler.type)}
+    if taken and (taken <= _ALIKE_ERRORS or _only_converts(vm, node)):
         return Value(NOTHING, UNKNOWN)
-    cause: Cause = "disk" if kinds and kinds <= _OF_FILES else "exception"
+    cause: Cause = "disk" if taken and taken <= _OF_FILES else "exception"
     why = vm.why(UNSEEN, node.handlers[0] if node.handlers else node)
     return Value(NOTHING, local(cause, False), why)
 
@@ -260,9 +279,10 @@ _CONVERTERS = {
 }
 
 
-def _kinds(node: ast.expr | None) -> set[str]:
+def kinds(node: ast.expr | None) -> set[str]:
+    """The last names of what a handler takes."""
     if node is None:
         return {"BaseException"}
     if isinstance(node, ast.Tuple):
-        return {kind for each in node.elts for kind in _kinds(each)}
+        return {kind for each in node.elts for kind in kinds(each)}
     return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "?")}

@@ -70,13 +70,14 @@ def run_loop(
         vm.store.put((vm.frame.scope, "#count"), count)
     outside, mask, begun = vm.out, vm.mask, vm.computations
     base = vm.store.open() + 1
-    record = LoopRecord(base - 1, len(vm.conditions))
+    record = LoopRecord(base - 1, len(vm.conditions), count=count)
     seq = Seq()
     first: dict[Any, Value | None] = {}
     counted: dict[What, tuple[What, int | None]] = {}
+    anew: frozenset[What] = frozenset()
     rounds = 1 if once else _rounds(vm)
     for turn in range(rounds):
-        record = LoopRecord(base - 1, len(vm.conditions))
+        record = LoopRecord(base - 1, len(vm.conditions), count=count)
         vm.frame.loops.append(record)
         vm.store.open()
         seq = vm.out = Seq()
@@ -107,11 +108,14 @@ def run_loop(
         heads = {key: vm.store.get(key) for state in states for key in state.writes}
         first = {**heads, **first}
         counted = dict(_counted(first, heads, states))
+        anew = frozenset(_set_anew(vm, heads, states))
         passed = frozenset(vm.own[calls:])
         if not _settle(vm, states, vm.site(node, "loop"), passed) or turn == rounds - 1:
             break
     if seq.items:
-        loop = Loop(node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted)
+        loop = Loop(
+            node, vm.path, count, seq, vm.frame.name, begun=begun, counted=counted, anew=anew
+        )
         outside.items.append(loop)
     head = vm.store.close()
     count = last() if last is not None else count
@@ -162,6 +166,17 @@ def _counted(
         values = (state.writes.get(key, NONE) for state in states)
         added = {_added(head.what, each.what) for each in values}
         yield head.what, (begun.what, added.pop() if len(added) == 1 else None)
+
+
+def _set_anew(vm: Machine, heads: dict[Any, Value | None], states: list[State]) -> Iterator[What]:
+    """What a round, on some way through it, sets to what is no more and no less of it."""
+    for key, head in heads.items():
+        if head is None or not isinstance(head.what, Term):
+            continue
+        written = [state.writes[key] for state in states if key in state.writes]
+        options = (one for each in written for one in vm.store.options(each))
+        if any(_added(head.what, one.what) is None for one in options):
+            yield head.what
 
 
 def _added(before: What, after: What) -> int | None:

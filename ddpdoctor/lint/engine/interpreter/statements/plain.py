@@ -81,6 +81,9 @@ def augmented(vm: Machine, node: ast.AugAssign) -> bool:
         old=old,
         value=value,
         owner=NONE if isinstance(target, ast.Name) else blocks.evaluate_quietly(vm, target.value),
+        key=blocks.evaluate_quietly(vm, target.slice)
+        if isinstance(target, ast.Subscript)
+        else NONE,
     )
     binding.bind(vm, target, new)
     return True

@@ -1,0 +1,36 @@
+import random
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+def portions(stock, size, part, parts):
+    random.shuffle(stock)
+    crates = [stock[at : at + size] for at in range(0, len(stock), size)]
+    return crates[part::parts]
+
+
+def main(melodies, notes=88, evenings=9):
+    dist.init_process_group("gloo")
+    part, parts = dist.get_rank(), dist.get_world_size()
+    random.seed(5)
+    composer = DistributedDataParallel(nn.Linear(notes, notes))
+    pen = torch.optim.Adam(composer.parameters(), lr=1e-3)
+    stock = list(range(len(melodies)))
+    for _ in range(evenings):
+        for crate in portions(stock, 16, part, parts):
+            heard = torch.stack([melodies[each] for each in crate])
+            loss = nn.functional.mse_loss(composer(heard), heard.roll(1, 0))
+            pen.zero_grad()
+            loss.backward()
+            pen.step()
+        if part == 0:
+            encore = random.choice(melodies)  # <-- DDP204
+            print(composer.module(encore).argmax())
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(torch.rand(900, 88, generator=torch.Generator().manual_seed(1)))
