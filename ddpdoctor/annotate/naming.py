@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from ddpdoctor.annotate.rounds import left_by_others
+from ddpdoctor.annotate.rounds import LoopStatement, left_by_others
 from ddpdoctor.annotate.source import Sources, is_foreign
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -38,6 +38,7 @@ PROVEN = "that these ranks wait for each other for ever is proven; why they part
 _UNSEEN = "the exception is concluded from the source, nobody has seen it"
 _HEARD = ("collective", "forward", "backward", "group", "wrap", "send", "recv")
 _ANSWERS = {"send": "recv", "recv": "send"}
+_WAYS_OUT = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 _NOT_WAITING = ("ended", "together")
 _CALLERS = 3
 _DECISIONS = 3
@@ -209,21 +210,27 @@ def _renamed(
 
 
 def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
-    """Why is not known, but some are in a loop, and others behind it: DDP405."""
+    """Why is not known, but some are in a loop, and others behind it: DDP405.
+
+    DDP207 of one that trains on all of something, and is gone through in one way.
+    """
     if finding.title != "deadlock" or finding.code != "DDP400":
         return None
     for party in _parties(finding, sources):
         found = left_by_others(party.stack, party.other.stack) if party.other else None
         path, loop = found or ("", None)
-        if party.other is None or not isinstance(loop, ast.While):
+        if party.other is None or loop is None:
+            continue
+        if not isinstance(loop, ast.While) and not (party.trains and _takes_all(loop)):
             continue
         at = sources.place(path, loop.lineno)
         here, there = named(party.at.ranks), named(party.other.at.ranks)
-        name = _stop(
-            f"{there} left the loop `while {text(loop.test)}` ({PurePath(path).name}:"
-            f"{loop.lineno}), and {here} went on in it; they have not made equally many rounds, or "
-            "not the same in each"
+        head = _head(loop)
+        rounds = (
+            f"{there} left the loop `{head}` ({PurePath(path).name}:{loop.lineno}), and {here} "
+            "went on in it; they have not made equally many rounds, or not the same in each"
         )
+        name = _stop(rounds) if isinstance(loop, ast.While) else _uneven(f"{rounds}.")
         told = _with_ways(finding, sources)
         first = RankPlace(ranks=party.at.ranks, place=at, doing=name.doing)
         return told.model_copy(
@@ -238,6 +245,18 @@ def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
             }
         )
     return None
+
+
+def _head(loop: LoopStatement) -> str:
+    if isinstance(loop, ast.While):
+        return f"while {text(loop.test)}"
+    return f"for {text(loop.target, 20)} in {text(loop.iter, 40)}"
+
+
+def _takes_all(loop: ast.For | ast.AsyncFor) -> bool:
+    """Whether it has a round, of one kind, for each part of something."""
+    is_counted = isinstance(loop.iter, ast.Call) and text(loop.iter.func) == "range"
+    return not is_counted and not any(isinstance(each, _WAYS_OUT) for each in ast.walk(loop))
 
 
 def _ended_for_a_library(finding: Finding, sources: Sources) -> Finding | None:
@@ -555,17 +574,23 @@ def _loop(reason: Reason, party: Party) -> Name | None:
     if reason.kind == "open" and (reason.is_loader or party.at.phase):
         return None  # samplers deal out equally many, and who has more is told by what was seen
     if party.trains:
-        return Name(
-            "DDP207",
-            "uneven-batches",
+        return _uneven(
             f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do "
-            "not have equally many: who is done first leaves the others there.",
-            "Let all ranks run it equally often, or train under Join([model]).",
-            "runs unequally often",
+            "not have equally many: who is done first leaves the others there."
         )
     return _unequal(
         f"{party.waits} runs once for each of `{condition}` ({reason.where}), and the ranks do not "
         "have equally many."
+    )
+
+
+def _uneven(told: str) -> Name:
+    return Name(
+        "DDP207",
+        "uneven-batches",
+        told,
+        "Let all ranks run it equally often, or train under Join([model]).",
+        "runs unequally often",
     )
 
 

@@ -32,6 +32,8 @@ _CALLERS = 3
 """Of the lines that lead to a place so many are told."""
 ASKED_TO_END = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals by which a process is asked to end: whoever gets one is not what went wrong."""
+INTERRUPTIONS = frozenset({"KeyboardInterrupt", "SignalException"})
+"""What Python makes of such a signal, and what elastic does, also in ranks that it has forked."""
 _TEARDOWN = 1.0
 """Seconds that a rank takes to end after its peers have lost it."""
 _LAUNCHERS_PATIENCE = 5.0
@@ -96,7 +98,7 @@ class Case:
     def ended_well(self) -> bool:
         """Whether nothing louder happened: then what is silent may be told."""
         for rank in self.evidence.ranks:
-            if any(e.type not in ("KeyboardInterrupt", "SystemExit") for e in rank.exceptions):
+            if any(e.type not in {*INTERRUPTIONS, "SystemExit"} for e in rank.exceptions):
                 return False
             fate = rank.fate
             if fate is None:
@@ -135,7 +137,7 @@ class Case:
         """One line for each rank that suffered what others caused."""
         raised = (
             f"rank {each.rank.rank} then raised {each.exception.type}: "
-            f"{first_line(each.exception.message)}"
+            f"{first_line(each.exception.message, 400)}"
             for each in self.casualties
         )
         return (*raised, *self._waited)
@@ -166,7 +168,7 @@ def _ended(rank: RankEvidence) -> float:
 def _failed(rank: RankEvidence) -> ExceptionRecord | None:
     """The exception that ended it, by itself: argparse's may have been caught."""
     ending = rank.ending
-    if ending is None or ending.type == "KeyboardInterrupt":
+    if ending is None or ending.type in INTERRUPTIONS:
         return None
     ended_well = rank.fate is not None and rank.fate.exit_code == 0
     if ending.type == "SystemExit" and (ended_well or ending.out_of == "exit"):

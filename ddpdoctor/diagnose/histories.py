@@ -13,6 +13,7 @@ from ddpdoctor.catalog import RankPlace
 from ddpdoctor.diagnose.waiting import normal_op
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 
+_Way = tuple[str, tuple[Place | None, ...]]
 _COMPARED = 400
 """So many of the latest collectives of a rank are compared line by line."""
 
@@ -78,12 +79,12 @@ def extra_call(one: RankEvidence, other: RankEvidence, group: str) -> Collective
     now = one.stuck.issued.get(group, 0) if one.stuck is not None else 0
     before = mine if mine and mine[-1].seq < now else mine[:-1]
     left_out = _left_out(mine, theirs)
-    matcher = SequenceMatcher(None, [*map(_line, mine)], [*map(_line, theirs)], autojunk=False)
+    matcher = SequenceMatcher(None, [*map(_way, mine)], [*map(_way, theirs)], autojunk=False)
     for kind, begin, end, _, _ in matcher.get_opcodes():
         if kind == "delete" and end <= len(before):
             # Of calls at one line, the matcher takes any for the one that is too many.
-            lines = {*map(_line, mine[begin:end])}
-            found = next((c for c in before if c.seq in left_out and _line(c) in lines), None)
+            lines = {*map(_way, mine[begin:end])}
+            found = next((c for c in before if c.seq in left_out and _way(c) in lines), None)
             if found is not None:
                 return found
     return None
@@ -106,9 +107,9 @@ def parting(
 def _left_out(mine: list[Collective], theirs: list[Collective]) -> set[int]:
     """The numbers of mine whose line is ahead, from there to the last number that both have."""
     ends = min((calls[-1].seq for calls in (mine, theirs) if calls), default=0)
-    own, same = ({call.seq: _line(call) for call in calls} for calls in (mine, theirs))
-    ahead: Counter[tuple[str, Place | None]] = Counter()
-    found: dict[tuple[str, Place | None], list[int]] = {}
+    own, same = ({call.seq: _way(call) for call in calls} for calls in (mine, theirs))
+    ahead: Counter[_Way] = Counter()
+    found: dict[_Way, list[int]] = {}
     lines = {*own.values()}
     for number in sorted(each for each in {*own, *same} if each <= ends):
         line, met = own.get(number), same.get(number)
@@ -125,7 +126,7 @@ def _left_out(mine: list[Collective], theirs: list[Collective]) -> set[int]:
 
 
 def last_together(ranks: Sequence[RankEvidence], group: str, number: int) -> Collective | None:
-    """The collective before this number, if all of them called it at one and the same line.
+    """The collective before this number, if all of them came to it by the same lines.
 
     What C++ issues for DDP is not among the calls, and has no line.
     """
@@ -137,7 +138,7 @@ def last_together(ranks: Sequence[RankEvidence], group: str, number: int) -> Col
     first = calls[0] if calls else None
     if first is None or first.place is None:
         return None
-    return first if all(c is not None and _line(c) == _line(first) for c in calls) else None
+    return first if all(c is not None and _way(c) == _way(first) for c in calls) else None
 
 
 def _calls(rank: RankEvidence, group: str) -> list[Collective]:
@@ -145,5 +146,6 @@ def _calls(rank: RankEvidence, group: str) -> list[Collective]:
     return calls[-_COMPARED:]
 
 
-def _line(call: Collective) -> tuple[str, Place | None]:
-    return normal_op(call.op), call.place
+def _way(call: Collective) -> _Way:
+    """What tells a call from others: one line may be come to from many, as that of a layer."""
+    return normal_op(call.op), (*call.way, call.place)

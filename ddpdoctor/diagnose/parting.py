@@ -5,8 +5,12 @@ It is what most differences between ranks end in, so whoever finds the differenc
 
 from __future__ import annotations
 
-from ddpdoctor.diagnose.case import Case, first_line, is_casualty, sides
+import signal
+
+from ddpdoctor.diagnose.case import Case, Died, Raised, first_line, is_casualty, sides
 from ddpdoctor.evidence import named
+
+_SIZES = "op.preamble.length <= op.nbytes"
 
 
 def has_parted(case: Case) -> bool:
@@ -16,11 +20,17 @@ def has_parted(case: Case) -> bool:
     return bool(case.deadlock or case.deserters or case.raised or case.casualties)
 
 
+def struck(case: Case) -> tuple[Died | Raised, ...]:
+    """The ends of ranks that gloo aborted, or told of sizes: their collective met another one."""
+    aborted = (d for d in case.died if d.signal == signal.SIGABRT and d.rank.exiting is None)
+    return (*aborted, *(each for each in case.raised if _SIZES in each.exception.message))
+
+
 def explain_parting(case: Case) -> tuple[str, ...]:
     """Take it off the list of what is to be explained; what it meant for each rank."""
     told = [
         f"rank {each.rank.rank} then raised {each.exception.type}: "
-        f"{first_line(each.exception.message)}"
+        f"{first_line(each.exception.message, 400)}"
         for each in (*case.raised, *case.casualties)
     ]
     if case.deadlock is not None:

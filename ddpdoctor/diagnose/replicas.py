@@ -204,6 +204,8 @@ def _first(number: int, replicas: tuple[Replica, ...]) -> Divergence | None:
         for step in {step for replica in replicas for step in replica.samples}
         if all(step in replica.samples for replica in replicas)
     )
+    if steps and any(_is_loaded_at_the_end(replica, steps[-1]) for replica in replicas):
+        steps.pop()
     if not steps:
         return None
     last = [replica.samples[steps[-1]].parameters for replica in replicas]
@@ -218,6 +220,17 @@ def _first(number: int, replicas: tuple[Replica, ...]) -> Divergence | None:
             return Divergence(replicas, number, step, equal_at, "parameters", names)
         equal_at = step
     return None
+
+
+def _is_loaded_at_the_end(replica: Replica, step: int) -> bool:
+    """Whether a rank has loaded what it held there after its last step: nothing is learnt of it."""
+    mine = replica.training
+    steps = {each.optimizer: each.steps for each in replica.rank.training.values()}
+    steps[mine.optimizer] = step - 1
+    return not replica.samples[step].gradients and any(
+        load.wrapper == mine.wrapper and load.changed and load.step >= sum(steps.values())
+        for load in replica.rank.state_loads
+    )
 
 
 def _averages_by_hand(replica: Replica) -> bool:

@@ -38,6 +38,8 @@ class RankEvidence:
     world_size: int
     pid: int = 0
     torch: str = ""
+    python: str = ""
+    """Their versions; "" if it wrote none down."""
     boot: str = ""
     """The host, the boot of it, and the container: times and process numbers of one compare."""
     host: str = ""
@@ -116,6 +118,8 @@ class RankEvidence:
     stuck: Stuck | None = field(default=None, metadata=_PASSING)
     working: Stuck | None = field(default=None, metadata=_PASSING)
     """A main thread that computes, and has issued no collective for a second or longer."""
+    stood: Stuck | None = field(default=None, metadata=_PASSING)
+    """The last wait for others that it has left, `seen` being when it still waited."""
     pauses: list[Stuck] = field(default_factory=list, metadata=_PASSING)
     """Where it stood still for a while and then went on, `seen` being when it did; the latest."""
     last_event: float = field(default=0.0, metadata=_PASSING)

@@ -24,7 +24,7 @@ _SCALARS = {
     **{key: check(int) for key in ("pid", "world_size", "number", "steps")},
     **{key: check(int) for key in ("started", "wanted", "agent", "parent")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
-    **{key: check(str) for key in ("k", "torch", "boot", "host")},
+    **{key: check(str) for key in ("k", "torch", "python", "boot", "host")},
     **{key: check(str | None) for key in ("name", "source", "meeting", "master", "run")},
     **{key: check(str | None) for key in ("launcher", "out_of")},
 }

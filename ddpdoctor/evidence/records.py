@@ -272,6 +272,8 @@ class StateLoad:
     """Optimizer steps taken."""
     way: tuple[Place, ...] = ()
     """The user's frames that led to it, outermost first."""
+    cut: tuple[str, ...] = ()
+    """A key that was left over, and the missing one that it is the end of, if all were such."""
 
 
 @dataclass(slots=True)
@@ -329,6 +331,8 @@ class Training:
     """Of how many sampled steps the graph was still alive at a later one."""
     late_backward: bool = False
     """A pass under no_sync had its backward outside of it."""
+    overtaken: bool = False
+    """Another optimizer had stepped since the last pass, before a step that was looked at."""
     clipped_early: int = 0
     """How often gradients were clipped before they were reduced."""
     clipped_scaled: int = 0

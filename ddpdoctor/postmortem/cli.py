@@ -66,7 +66,8 @@ def diagnose(
         [Attempt.of(name, evidence) for name, evidence in material.attempts],
         located(annotate(material.judge()), material.attempts[-1][1]),
         subject=("ddpdoctor", "diagnose", *paths),
-        not_seen=material.not_seen,
+        ended_by=material.run.ended_by if material.run else None,
+        not_seen=(*material.not_seen, *dict.fromkeys(material.faults)),
     )
     if not report.findings and not any(attempt.ranks for attempt in report.attempts):
         raise Complaint(f"in {' '.join(paths)} {'; '.join(report.not_seen)}")

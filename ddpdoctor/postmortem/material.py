@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
+from ddpdoctor.report.model import Report
 
 
 class NothingToRead(Exception):
@@ -22,3 +23,7 @@ class Material:
     judge: Callable[[], list[Finding]]
     """Diagnoses the last attempt; how far such a record can be trusted is part of the judgement."""
     not_seen: tuple[str, ...] = ()
+    run: Report | None = None
+    """What `run` has reported of it, if it did."""
+    faults: list[str] = field(default_factory=list)
+    """Of ours, in words, once it was judged."""

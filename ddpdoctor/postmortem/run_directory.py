@@ -7,14 +7,15 @@ Of a job on several hosts each host has left one.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ddpdoctor.diagnose import diagnose
-from ddpdoctor.diagnose.case import is_casualty
+from ddpdoctor.diagnose import diagnose, prove_deadlock
+from ddpdoctor.diagnose.case import INTERRUPTIONS, is_casualty
 from ddpdoctor.evidence import (
     HOST,
     MOST_RANKS,
@@ -74,14 +75,18 @@ def read(folders: Sequence[Path]) -> Material | None:
     # A world that joined tells more than a launcher's or a straggler's last words.
     found.sort(key=lambda each: _has_met(each[1]))
     name, last, troubles = found[-1]
-    codes = [part.report.exit_code for part in attempts[name] if part.report is not None]
+    reports = [part.report for part in attempts[name] if part.report is not None]
+    codes = [report.exit_code for report in reports]
     last.exit_code = next(filter(None, codes), codes[0] if codes else None)
     absent = {*folders} - {part.folder for part in attempts[name]}
     absent -= {parent for part in attempts[name] for parent in part.folder.parents}
+    faults: list[str] = []
     return Material(
         tuple((name, evidence) for name, evidence, _ in found),
-        lambda: diagnose(last),
+        lambda: diagnose(last, faults),
         (*troubles, *(f"{each} holds no rank of {name}" for each in absent), *_still_running(last)),
+        next((report for report in reports if report.ended_by), next(iter(reports), None)),
+        faults,
     )
 
 
@@ -172,14 +177,14 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
         for line in _lines(part.report, part.name)
     }
     by_doctor = any(p.report is not None and p.report.ended_by == "doctor" for p in where.values())
+    interrupted = [r.exceptions[-1].time for r in evidence.ranks if _was_interrupted(r)]
+    ended = 0.0 if by_doctor else min(interrupted, default=math.inf)
     for number, part in where.items():
         rank = evidence.ranks[number]
-        lost = [*_on_its_way_out(rank), *rank.exceptions[-1:]]
-        if by_doctor and lost and is_casualty(lost[-1]):
+        if _lost_others(rank) > ended:
             # It waited still when those were ended that it waited for, and lost them.
-            rank.exceptions, rank.thrown = [], []
-            rank.stuck = rank.stuck or _broken_off(rank, lost)
-            rank.fate = Fate(number, rank.pid, 1, None, rank.last_event, killed_by_us=True)
+            fate = Fate(number, rank.pid, 1, None, rank.last_event, killed_by_us=True)
+            evidence.ranks[number] = _unbroken(rank, rank.stuck or _broken_off(rank), fate)
             continue
         line = lines.get((part.folder, number))
         if line is not None and line.ended_at is not None and 0 <= (line.signal or 0) <= 64:
@@ -197,6 +202,58 @@ def _add_fates(evidence: Evidence, where: dict[int, _Part], readers: dict[int, R
         elif rank.exceptions or rank.exiting is not None:
             code = 1 if rank.exceptions else 0
             rank.fate = Fate(number, rank.pid, code, None, rank.last_event)
+        if _was_interrupted(rank):
+            rank.fate = _from_outside(rank.fate)
+    if not any(map(_has_failed, evidence.ranks)):
+        _judge_as_they_stood(evidence)
+
+
+def _judge_as_they_stood(evidence: Evidence) -> None:
+    """Who is ended from outside is lost by the others, and what these say then is no cause.
+
+    Those that waited at one time, none of whom could go on, would have waited for ever.
+    """
+    if prove_deadlock(evidence) is not None:
+        return
+    ranks = [
+        rank if _ended_itself(rank) else _unbroken(rank, _wait(rank), _from_outside(rank.fate))
+        for rank in evidence.ranks
+    ]
+    proof = prove_deadlock(replace(evidence, ranks=ranks))
+    if proof is not None and not proof.gone:
+        evidence.ranks = ranks
+
+
+def _ended_itself(rank: RankEvidence) -> bool:
+    if rank.fate is None or rank.fate.killed_by_us:
+        return False
+    return not _lost_others(rank)
+
+
+def _from_outside(fate: Fate | None) -> Fate | None:
+    return fate and replace(fate, killed_by_us=True)
+
+
+def _wait(rank: RankEvidence) -> Stuck | None:
+    """Its last wait for others; None if it has called something since."""
+    wait = rank.stuck if rank.stuck is not None and rank.stuck.waiting else rank.stood
+    if wait is None or any(call.begun > wait.seen for call in rank.collectives[-1:]):
+        return None
+    return wait
+
+
+def _unbroken(rank: RankEvidence, stuck: Stuck | None, fate: Fate | None) -> RankEvidence:
+    """As it stood before others were ended, and it with them."""
+    return replace(rank, exceptions=[], thrown=[], stuck=stuck, fate=fate)
+
+
+def _broken_off(rank: RankEvidence) -> Stuck | None:
+    """Where it waited when one of these came: the last may be noted when it has left the call."""
+    errors = [*_on_its_way_out(rank), *rank.exceptions[-1:]]
+    for pause in reversed(rank.pauses):
+        if any(pause.since <= error.time <= pause.seen for error in errors):
+            return pause
+    return None
 
 
 def _on_its_way_out(rank: RankEvidence) -> list[ExceptionRecord]:
@@ -208,12 +265,21 @@ def _on_its_way_out(rank: RankEvidence) -> list[ExceptionRecord]:
     ]
 
 
-def _broken_off(rank: RankEvidence, errors: list[ExceptionRecord]) -> Stuck | None:
-    """Where it waited when one of these came: the last may be noted when it has left the call."""
-    for pause in reversed(rank.pauses):
-        if any(pause.since <= error.time <= pause.seen for error in errors):
-            return pause
-    return None
+def _has_failed(rank: RankEvidence) -> bool:
+    """By itself."""
+    failures = (each for each in rank.exceptions[-1:] if not is_casualty(each))
+    return any(failures) and not _was_interrupted(rank)
+
+
+def _lost_others(rank: RankEvidence) -> float:
+    """When it did, if that is what it says last; else 0."""
+    last = [*_on_its_way_out(rank), *rank.exceptions[-1:]]
+    return next((each.time for each in last[-1:] if is_casualty(each)), 0.0)
+
+
+def _was_interrupted(rank: RankEvidence) -> bool:
+    """By Ctrl-C, or what sends the same."""
+    return any(each.type in INTERRUPTIONS for each in rank.exceptions[-1:])
 
 
 def _noted(rank: RankEvidence, code: int, failed: bool) -> Fate:

@@ -1,14 +1,16 @@
-"""What modules hold as plain attributes: floats, and small tensors that are no buffers."""
+"""What modules hold as plain attributes: floats, and tensors that are no buffers."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from ddpdoctor.watch.digests import digests
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.places import Frame, is_users
 
 _MOST, _SMALL = 32, 64
+_MANY = "many "
 
 
 @harmless
@@ -23,20 +25,22 @@ def facts(wrapped: Any) -> dict[str, Any]:
         for name, value in vars(module).items():
             if len(found) >= _MOST:
                 break
-            if numbers := _numbers(value):
-                told = f"{path}.{name}".lstrip(".")
-                found[told] = " ".join(map(float.hex, numbers))
+            if held := _told(value):
+                found[f"{path}.{name}".lstrip(".")] = held
                 places.append((code.co_filename, code.co_firstlineno, code.co_name))
     return {"digests": found, "places": places} if found else {}
 
 
-def _numbers(value: Any) -> list[float]:
+def _told(value: Any) -> str:
+    """The numbers, or a digest of many; empty where it is something else."""
     if type(value) is float:
-        return [value] if math.isfinite(value) else []
+        return value.hex() if math.isfinite(value) else ""
     kind = type(value)
     if (kind.__module__, kind.__name__) != ("torch", "Tensor"):
-        return []
+        return ""
     is_near = value.device.type == "cpu" and not value.requires_grad
-    if not is_near or not value.is_floating_point() or not 0 < value.numel() <= _SMALL:
-        return []
-    return [float(each) for each in value.reshape(-1).tolist()]
+    if not is_near or not value.is_floating_point() or not value.numel():
+        return ""
+    if value.numel() > _SMALL:
+        return "".join(f"{_MANY}{each}" for each in digests({"": value}).values())
+    return " ".join(float(each).hex() for each in value.reshape(-1).tolist())

@@ -71,7 +71,7 @@ class Beside:
             if number >= _MODULES or is_capturing(state.values()):
                 break
             if self._budget.take(size(state)):
-                at, way = _first(changed, parameters.values())
+                at, way = _first(changed, (parameters or buffers).values())
                 self._log.write(
                     "beside",
                     step=step,

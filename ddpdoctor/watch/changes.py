@@ -96,12 +96,22 @@ def listen_to_resting(wrapped: ByIdentity[Passes]) -> None:
 
 @harmless
 def look_for_unfreezing(passes: Passes) -> None:
-    """Setting `requires_grad` calls nothing: the line that does it is looked for in the source."""
+    """Setting `requires_grad` calls nothing: the line that does it is looked for in the source.
+
+    One of several can only be told where it is the one of what is being run: the rest may never be.
+    """
     if "unfrozen" in passes.places or "added" in passes.places:
         return
-    for place in _lines(_UNFREEZES, _sources()):
-        passes.places["unfrozen"] = place
-        return
+    found = [*_lines(_UNFREEZES, _sources())]
+    running = {
+        (frame.f_code.co_filename, number)
+        for frame in outwards(sys._getframe(1))
+        if is_users(frame.f_code)
+        for _, _, number in frame.f_code.co_lines()
+    }
+    found = [each for each in found if each[:2] in running] or found
+    if len(found) == 1:
+        passes.places["unfrozen"] = found[0]
 
 
 def freezing_lines(file: str) -> list[Frame]:

@@ -56,11 +56,23 @@ def install(log: Log, before_writing: Callable[[BaseException], object]) -> None
 
 
 def passing(log: Log, error: BaseException, out_of: str) -> None:
-    """Write down an exception that leaves one of the places where ranks depend on each other."""
-    if log.exiting or getattr(error, "_ddpdoctor", False):
-        return
-    _mark(error)
-    _note_passing(log, error, out_of)
+    """Write down an exception that leaves one of the places where ranks depend on each other.
+
+    To be called by the wrapper that it leaves, whose own frame nobody else is to read.
+    """
+    if not (log.exiting or getattr(error, "_ddpdoctor", False)):
+        _mark(error)
+        _note_passing(log, error, out_of)
+    _hide(error)
+
+
+@harmless
+def _hide(error: BaseException) -> None:
+    """What is raised again by a bare `raise` gets no new frame where it was caught."""
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace.tb_frame.f_code):
+        trace = trace.tb_next
+    error.__traceback__ = trace
 
 
 @harmless

@@ -1,8 +1,9 @@
 """By what each mean over a rank's own samples is multiplied in the loss that goes backward.
 
 Read from the graph, before it is used up: sums, and products and quotients with one number, down to
-what torch takes a mean of, be it by a loss of its own or by a sum over as many as it has. A graph
-whose tensors somebody packs away is left alone: to read a checkpoint's would run its forward again.
+what torch takes a mean of, be it by a loss of its own or by a sum over as many as it has. A sum
+over as many as all ranks have is a mean that is divided by their number. A graph whose tensors
+somebody packs away is left alone: to read a checkpoint's would run its forward again.
 """
 
 from __future__ import annotations
@@ -66,8 +67,12 @@ def factors(root: Any) -> list[float]:
             below, by = _scaled(node)
             if not by:
                 return []
-            if name == "Div" and by in _counts(below):
+            counts = _counts(below) if name == "Div" else ()
+            if by in counts:
                 found.append(factor)
+                continue
+            if (ranks := _ranks()) > 1 and by / ranks in counts:  # as many as all of them have
+                found.append(factor / ranks)
                 continue
             rest.append((below, factor * (by if name == "Mul" else 1 / by), depth + 1))
         elif name in _SAME:
@@ -100,6 +105,12 @@ def outermost(root: Any) -> float:
             break
         node, factor = below, factor * (by if name != "Div" else 1 / by)
     return abs(factor)
+
+
+def _ranks() -> int:
+    from torch import distributed
+
+    return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
 def _name(node: Any) -> str:

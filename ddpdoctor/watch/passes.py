@@ -6,6 +6,7 @@ windows that are sampled. A window lasts from one optimizer step to the next.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 import weakref
@@ -23,6 +24,8 @@ REDUCED, LONE, HELD = "s", "a", "n"
 """A pass that a reduction followed; one that none followed; one under `no_sync`."""
 
 _PATTERNS, _WINDOW = 16, 64
+_FEW = 4
+"""Gradients that are looked at."""
 _ROWS, _SAMPLES, _NUMBERS = 256, 16, 1 << 21
 """Rows of what the model gave that are looked at; so many of each pass, of so many numbers."""
 Line = tuple[tuple[int, int], ...]
@@ -38,6 +41,10 @@ class Link:
         self.windows: Counter[str] = Counter()
         self.is_partial = False
         """The beginning of this window was not seen."""
+        self.line: Frame | None = None
+        """Where it steps."""
+        self.is_overtaken = False
+        """Another has stepped since the last pass."""
 
     def close(self) -> str:
         """End the window; the letters of its passes."""
@@ -84,10 +91,14 @@ class Passes:
         """Rows of what the model gave that a gradient came back of, and those that have one."""
         self.past_for = 0
         """For so many windows more what goes past the wrapper is looked for."""
+        self.empty_at = self.emptied = 0
+        """The step of the latest window without a pass, and how many there were."""
         self.graphs_kept = 0
         """Of how many earlier sampled windows the graph was still alive."""
         self.looked_at = 0
         """Optimizer steps taken when its buffers were looked at."""
+        self.evaluated_at = self.evaluations = 0
+        """Steps taken when it was last evaluated, and after how many it was."""
         self.inside = False
         self.is_early = True
         """Its first passes, whose samples are looked at, are not over."""
@@ -100,6 +111,8 @@ class Passes:
         self._graphs: list[weakref.ref[_Mark]] = []
         self._lines: list[Line] = []
         self._reduced: Counter[Line] = Counter()
+        self._begins_anew = False
+        """A pass of this window went backward after the gradients of those before were gone."""
 
     def link(self, optimizer: Any) -> Link:
         """A link for one more optimizer, which has seen what there was until now."""
@@ -155,7 +168,9 @@ class Passes:
         if self.sampling:
             alive = sum(graph() is not None for graph in self._graphs[:-1])
             self.graphs_kept = max(self.graphs_kept, alive)
-            self.repeats.append(max(self._reduced.values(), default=0))
+            most = max(self._reduced.values(), default=0)
+            self.repeats.append(min(most, 1) if self._begins_anew else most)
+        self._begins_anew = False
         self._lines.clear()
         self._reduced.clear()
 
@@ -186,6 +201,8 @@ class Passes:
         if wrapper is None:
             return
         self._went_back = True
+        if self._reduced and not _holds_gradients(wrapper):
+            self._begins_anew = True
         outside = held and wrapper.require_backward_grad_sync
         self.late_backward |= outside
         place = users_frame(sys._getframe(1)) or _main_threads_line()
@@ -213,6 +230,13 @@ class Passes:
         used = wrapper.reducer._get_local_used_map()
         least, most = (int(bound) for bound in used.aminmax())
         self.always_used = self.always_used is not False and 0 < least == most
+
+
+def _holds_gradients(wrapper: Any) -> bool:
+    """Whether there is any, by the first few of them: what is set to zero is as good as gone."""
+    all_held = (p.grad for p in wrapper.module.parameters() if p.grad is not None)
+    held = list(itertools.islice(all_held, _FEW))
+    return is_capturing(held) or any(bool(each.any()) for each in held)
 
 
 @looks_at_others

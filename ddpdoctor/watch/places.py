@@ -27,6 +27,8 @@ _LIBRARIES = tuple(
 )
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 """Also a person's own (pip install --user), Debian's, and those that PYTHONPATH names."""
+_CELL = "<ipython-input-"
+"""How IPython's own shell calls a cell; the kernels of notebooks name a file, which need not be."""
 _OURSELVES = f"{Path(__file__).resolve().parent.parent}/"
 _FORKED = f"{_OURSELVES}launch/rank.py"
 _BEGINS = "/multiprocessing/process.py"
@@ -57,7 +59,7 @@ def is_users(code: CodeType) -> bool:
 def is_users_file(file: str) -> bool:
     """The same of all code of a file."""
     if file.startswith("<"):
-        return False
+        return file.startswith(_CELL)
     file = str(Path(file).resolve())
     if file.startswith(_PATIENTS):
         return True

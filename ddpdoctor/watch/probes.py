@@ -25,8 +25,11 @@ _WINDOWS = 8
 
 
 @harmless
-def after(passes: Passes, window: str) -> None:
-    """A window has ended: end its probe, and begin one for the next if there is need."""
+def after(passes: Passes, window: str, *, again: bool = True) -> None:
+    """A window has ended: end its probe, and begin one for the next if there is need.
+
+    `again`: one without a pass is a reason to look for as many more.
+    """
     if passes.probe is not None:
         passes.probe()
         passes.probe = None
@@ -38,7 +41,7 @@ def after(passes: Passes, window: str) -> None:
     elif is_sought and "bypass" in passes.places:
         passes.past_for = 0
     listen = None
-    if not window and "bypass" not in passes.places:
+    if again and not window and "bypass" not in passes.places:
         passes.past_for = _WINDOWS
     if passes.past_for:
         listen = _listen_to_modules

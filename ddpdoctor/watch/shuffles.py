@@ -11,14 +11,19 @@ from __future__ import annotations
 import functools
 import sys
 import zlib
+from collections import Counter
 from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import users_frame
+from ddpdoctor.watch.places import Frame, users_frame
 
 _MOST = 32
+_LOOKS, _TIMES = 256, 16
+"""Draws that are looked at in the training too, and of each line: who draws for each sample makes
+no order."""
+_NUMBERS = 20_000
 _MIXED = 4
 """Shuffles of one pass that are noted."""
 _SHORT = 4
@@ -48,7 +53,8 @@ def install(log: Log) -> None:
 class _Shuffles:
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._written = 0
+        self._written = self._looks = 0
+        self._lines: Counter[Frame] = Counter()
 
     def wrap(self, module: Any, name: str, library: str) -> None:
         original = getattr(module, name)
@@ -57,11 +63,34 @@ class _Shuffles:
         def call(*args: Any, **kwargs: Any) -> Any:
             if self._written < _MOST and not self._log.steps:
                 self._note(library, name, args, kwargs)
+            if self._looks < _LOOKS:
+                self._looks += 1
+                self._note_again(library, args, kwargs)
             if self._log.mixed is not None:
                 self._mixes(library, args, kwargs)
             return original(*args, **kwargs)
 
         setattr(module, name, call)
+
+    @harmless
+    def _note_again(self, library: str, args: Any, kwargs: Any) -> None:
+        """A draw from a generator that others use too, be it before the training or in it."""
+        own = library == "random.Random" or kwargs.get("generator") is not None
+        caller = sys._getframe(3)
+        if own or _is_torch(caller) or (place := users_frame(caller)) is None:
+            return
+        self._lines[place] += 1
+        if self._lines[place] > _TIMES:
+            return
+        self._log.write(
+            "reordered",
+            by=library,
+            content=_numbers(args[0]) if args else "",
+            state=_state(library, kwargs),
+            step=self._log.steps,
+            place=place,
+            way=self._log.way(caller),
+        )
 
     @harmless
     def _mixes(self, library: str, args: Any, kwargs: Any) -> None:
@@ -86,6 +115,14 @@ class _Shuffles:
         state = _state(library, kwargs) if own is None else _of_random(own)
         way = self._log.way(caller)
         self._log.write("shuffled", by=by, length=length, state=state, place=place, way=way)
+
+
+def _numbers(given: Any) -> str:
+    """How many there are, or which: what holds anything else is not told."""
+    if isinstance(given, int):
+        return str(given)
+    few = isinstance(given, list) and len(given) <= _NUMBERS
+    return f"{hash(tuple(given)):x}" if few and all(type(each) is int for each in given) else ""
 
 
 def _is_torch(caller: FrameType) -> bool:

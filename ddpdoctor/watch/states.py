@@ -15,6 +15,7 @@ from ddpdoctor.watch.places import users_frame
 
 _LIMIT = 256
 _COMPARED = 10_000
+_KEYS = 512
 _DIGESTED, _ELEMENTS = 64, 64
 """Of about so many tensors, so many elements are told apart."""
 
@@ -62,6 +63,7 @@ def _note(log: Log, loaded: Any, state_dict: Any, strict: Any, result: Any, befo
         missing=len(missing),
         unexpected=len(unexpected),
         prefixed=_differ_by_prefix(missing, unexpected),
+        cut=_cut(missing, unexpected),
         place=users_frame(),
         way=log.way(sys._getframe(1)),
         content=_content(state_dict),
@@ -109,3 +111,16 @@ def _differ_by_prefix(missing: list[str], unexpected: list[str]) -> bool:
     return any(f"module.{key}" in given for key in wanted) or any(
         f"module.{key}" in wanted for key in given
     )
+
+
+def _cut(missing: list[str], unexpected: list[str]) -> list[str]:
+    """Of keys that are left over, one that is the end of a missing one, and that one.
+
+    Only if each that is left over is such an end, of another key, and that one lacks a part of a
+    name: who leaves out whole names may mean another part of the model.
+    """
+    found = [next((m for m in missing if m.endswith(key)), "") for key in unexpected[:_KEYS]]
+    if len(unexpected) > _KEYS or not found[1:] or not all(found) or len({*found}) < len(found):
+        return []
+    pairs = zip(unexpected, found, strict=True)
+    return next(([key, m] for key, m in pairs if m.removesuffix(key)[-1:] not in ("", ".")), [])

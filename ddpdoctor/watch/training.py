@@ -51,6 +51,8 @@ _OPTIMIZERS = 64
 _BEGINNING, _EVERY_FOURTH = 64, 4
 """Until which step every one is looked at closely, and which ones from then on."""
 _RESTING = 64
+_LAZY, _PATIENCE = 8, 64
+"""Steps without a pass after which the next such is waited for, and how many steps long."""
 _LIMIT = 1000.0
 """A larger limit for clipping is meant for scaled gradients."""
 
@@ -184,6 +186,23 @@ class _Training:
             self._write_buffers(passes, wrapper)
 
     @harmless
+    def evaluates(self, passes: Passes, wrapper: Any) -> None:
+        """The first pass since a step begins that is no training: which weights it is made with."""
+        passes.evaluated_at = self.log.steps
+        passes.evaluations += 1
+        parameters = dict(wrapper.module.named_parameters())
+        if passes.evaluations & (passes.evaluations - 1) or is_capturing(parameters.values()):
+            return
+        if self._budget.take(size(parameters)):
+            self.log.write(
+                "evaluated",
+                wrapper=passes.number,
+                step=self.log.steps,
+                parameters=digests(parameters),
+                place=users_frame(),
+            )
+
+    @harmless
     def _write_buffers(self, passes: Passes, wrapper: Any) -> None:
         """What DDP is about to overwrite, or leaves as it is, but for what batch norms hold."""
         sends = wrapper.require_forward_param_sync and wrapper.will_sync_module_buffers()
@@ -305,12 +324,23 @@ class _Training:
                 window = link.close()
                 if is_due or is_next_due or passes.sampling or passes.probe is not None:
                     self._close(passes, link, wrapper, mine, window, is_due)
+                if not window and passes.links[0] is link and passes.emptied < _LAZY:
+                    self._look_for_the_next(passes, mine.steps)
         if is_due:
             mine.clip = {}
             self._outside(mine, optimizer)
             self._unheld(mine, optimizer)
         if mine.steps >= _BEGINNING:
             self._rest(mine)
+
+    def _look_for_the_next(self, passes: Passes, step: int) -> None:
+        """A step without a pass came, as of a penalty now and then: look until there is another."""
+        since, passes.empty_at = step - passes.empty_at, step
+        passes.emptied += 1
+        if passes.probe is None:
+            probes.after(passes, "")
+        if passes.past_for:
+            passes.past_for = max(passes.past_for, min(since + 1, _PATIENCE))
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         """The step has been taken."""
@@ -496,10 +526,12 @@ class _Training:
         is_due: bool,
     ) -> None:
         is_first = passes.links[0] is link
+        others = (each.passes for each in passes.links if each is not link)
+        link.is_overtaken = not is_first and not all(others)
         if is_first:
             passes.close_sample()
         if is_due:
-            _note_line(passes, "step")
+            link.line = link.line or users_frame()
             passes.kept_out = passes.kept_out or _reason_to_differ(wrapper)
             self._write_use(passes, link, mine)
             self._write_sample(passes, wrapper, mine)
@@ -508,6 +540,8 @@ class _Training:
             suspicious = (passes.sampling or is_due) and not window.endswith((REDUCED, HELD))
             if passes.probe is not None or suspicious:
                 probes.after(passes, window)
+        elif passes.past_for or (is_due and passes.probe is None):
+            probes.after(passes, "" if link.is_overtaken else window, again=is_due)
 
     @harmless
     def _write_use(self, passes: Passes, link: Link, mine: _Optimizer) -> None:
@@ -525,11 +559,12 @@ class _Training:
             always_used=passes.always_used,
             graphs_kept=passes.graphs_kept,
             late_backward=passes.late_backward,
+            overtaken=link.is_overtaken,
             clipped_early=passes.clipped_early,
             clipped_scaled=passes.clipped_scaled,
             rows_back=passes.rows_back,
             rows_used=passes.rows_used,
-            places=passes.places,
+            places={**passes.places, **({"step": link.line} if link.line is not None else {})},
         )
 
     @harmless
@@ -633,9 +668,9 @@ def _note_line(passes: Passes, name: str) -> None:
 
 
 def _resting(wrapper: Any) -> list[str]:
-    """Parts that were left in evaluation mode, the first few by name."""
+    """Parts that were left in evaluation mode, the first few in the order of their names."""
     modules = wrapper.module.named_modules()
-    return [name or "the model" for name, each in modules if not each.training][:_RESTING]
+    return sorted(name or "the model" for name, each in modules if not each.training)[:_RESTING]
 
 
 def _has_closure(args: Any, kwargs: Any) -> bool:
@@ -678,7 +713,15 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
     @functools.wraps(before)
     def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
         entry = known.get(id(wrapper))
-        if entry is not None and is_grad_enabled():
+        with_graph = is_grad_enabled()
+        if (
+            entry is not None
+            and not (with_graph and wrapper.training)
+            and training.log.steps != entry[1].evaluated_at
+            and not is_compiling()
+        ):
+            evaluates(entry[1], wrapper)
+        if entry is not None and with_graph:
             training.log.forwards += 1
             if not entry[1].resting and not is_compiling():
                 begin(entry[1], wrapper)
@@ -716,6 +759,7 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
 
     begin, end = aside(training.before_forward), aside(training.after_forward)
     fed, sends = aside(training.fed), aside(training.sends)
+    evaluates = aside(training.evaluates)
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
     if run is not None:
         wrapper_type._run_ddp_forward = functools.wraps(run)(run_forward)

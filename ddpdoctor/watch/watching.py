@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -60,6 +61,7 @@ class Watch:
             parent=_parent(),
             wall=time.time(),
             torch=str(torch.__version__),
+            python=sys.version.split()[0],
             world_size=world_size,
         )
         heartbeat.start(self.log, self._pending)

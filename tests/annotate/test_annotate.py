@@ -1216,3 +1216,35 @@ def test_what_tells_a_librarys_loop_to_end_is_named_where_a_rank_has_left_it(
         assert refined.certainty == "evidence"
         assert refined.places[0].place == script.place("the end", "Patience.on_log")
         assert "under `self.bad > 3`" in refined.cause
+
+
+@pytest.mark.parametrize(
+    ("head", "first", "code"),
+    [
+        ("for rows in reader:", "", "DDP207"),
+        ("for rows in reader:", "if rows is None: continue", "DDP307"),
+        ("for rows in range(reader):", "", "DDP400"),
+    ],
+)
+def test_who_has_left_a_loop_over_something_had_less_of_it(
+    head: str, first: str, code: str, tmp_path: Path
+) -> None:
+    """Nothing is known of the reader. What may be gone past in a round may be the reason, too."""
+    script = Script(
+        tmp_path,
+        PREAMBLE
+        + f"""
+def learn(model, reader):
+    {head}  # the loop
+        {first}
+        model(rows).mean().backward()  # the backward
+    dist.barrier()  # the barrier
+""",
+    )
+    late = script.at(0, "all_reduce #8 (backward)", "the backward")
+    refined = only(
+        finding(late.model_copy(update={"phase": "backward"}), script.at(1, "b", "the barrier"))
+    )
+    assert refined.code == code
+    if code == "DDP207":
+        assert (refined.certainty, refined.place) == ("evidence", script.place("the loop", "learn"))

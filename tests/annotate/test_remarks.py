@@ -368,6 +368,7 @@ main([torch.rand(1), torch.rand(1)], dist.get_world_size())
         ("loss.item()", "meter.add(value * len(loss)); print(meter.total / 2)", []),
         ("loss.item()", "meter.add(value * (1 / dist.get_world_size()))", []),
         ("loss.item()", "meter.add(value); print(meter.total / meter.seen / world)", []),
+        ("loss.item()", "print(value / len(list(range(world))))", []),
     ],
 )
 def test_a_sum_of_means_that_nothing_divides_is_told(

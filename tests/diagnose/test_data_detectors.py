@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import signal
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import Collective, Fate, FileEvent, Group, Place, RankEvidence
+from ddpdoctor.evidence import (
+    Collective,
+    ExceptionRecord,
+    Fate,
+    FileEvent,
+    Group,
+    Place,
+    RankEvidence,
+)
 from ddpdoctor.evidence.events.meant import Meant
 from ddpdoctor.evidence.events.reads import Read
+from ddpdoctor.evidence.events.reordered import Reordered
 from tests.diagnose.data_simulation import (
     LOADER,
     SAMPLER,
@@ -334,6 +344,66 @@ def test_a_deadlock_between_ranks_of_equal_batches_is_not_blamed_on_the_data() -
     found = uneven(drawn=(4, 4, 4, 4))
     waiting(found[0], 14, "all_reduce", 33)
     assert "DDP207" not in [finding.code for finding in said(found)]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "code"),
+    [((5, 4, 4, 4), "DDP207"), ((4, 4, 4, 4), "DDP402"), ((4, 5, 5, 5), "DDP402")],
+)
+def test_a_rank_that_ran_out_of_batches_explains_that_its_next_call_met_a_step(
+    drawn: tuple[int, ...], code: str
+) -> None:
+    """Only who ran out may be ahead: who has all its batches was ahead for another reason."""
+    passes = [[loader(epoch(batches=n, ended=51.0))] for n in drawn]
+    passes[0] = [loader(epoch(batches=drawn[0], ended=None))]
+    found = world(passes, ended=False)
+    for rank in found[1:]:
+        rank.collectives.append(Collective("0", 9, "all_reduce", 51.1, TRAIN))
+        rank.fate = Fate(rank.rank, rank.pid, None, signal.SIGABRT, 51.4)
+    lost = "Read error [127.0.0.1]:1234: Connection reset by peer"
+    at = replace(TRAIN, line=33)
+    found[0].exceptions.append(ExceptionRecord("RuntimeError", lost, (at,), 51.3, at))
+    finding = only(found)
+    assert (finding.code, finding.certainty) == (code, "evidence")
+
+
+def ordered(*alone: int, by: str = "random", content: str = "5", other: str = "5"):  # type: ignore[no-untyped-def]
+    """A deadlock after two orders, between which some ranks have drawn for themselves."""
+    found = world(ended=False)
+    for rank in found:
+        own = rank.rank in alone
+        at = replace(TRAIN, line=61)
+        numbers = content if rank.rank else other
+        orders = [Reordered("random", numbers, f"{own * n}", n, TRAIN) for n in range(2)]
+        draws = [Reordered(by, "9", "1", 0, replace(at, line=60))]  # by all
+        draws += [Reordered(by, "9", "2", 0, at)] * own
+        rank.of(Reordered).extend([orders[0], *draws, orders[1]])
+        waiting(rank, 14, "barrier" if own else "all_reduce", 40 if own else 33)
+    return found
+
+
+def test_a_draw_of_some_ranks_alone_explains_that_orders_have_parted() -> None:
+    finding = only(ordered(0))
+    assert (finding.code, finding.certainty, finding.ranks) == ("DDP204", "evidence", (0,))
+    assert lines(finding) == [61, TRAIN.line]
+    assert len(finding.consequences) == 2
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ordered(0, by="torch"),  # from another generator
+        ordered(0, other="4"),  # each has put something of its own in order
+        ordered(0, content="", other=""),
+        ordered(*range(WORLD)),  # so has each rank
+    ],
+)
+def test_a_draw_from_what_orders_nothing_in_common_explains_nothing(
+    found: list[RankEvidence],
+) -> None:
+    waiting(found[0], 14, "barrier", 40)
+    waiting(found[1], 14, "all_reduce", 33)
+    assert "DDP204" not in [each.code for each in said(found)]
 
 
 def test_join_makes_uneven_batches_right() -> None:

@@ -79,11 +79,12 @@ def test_a_premature_sampler_is_named_with_the_users_line() -> None:
     found = ranks(joined=False)
     error = raised("ValueError", "Default process group has not been initialized, please", line=27)
     for rank in found:
-        rank.exceptions.append(replace(error, frames=(*error.frames, SAMPLER_INIT)))
+        way = (replace(error.place, line=40), error.place)
+        error = replace(error, frames=(*way, SAMPLER_INIT), user=way)
+        rank.exceptions.append(error)
     finding = only(found)
     assert (finding.code, finding.ranks) == ("DDP201", (0, 1, 2, 3))
-    assert finding.place is not None
-    assert finding.place.line == 27
+    assert [each.place.line for each in finding.places] == [27, 40], "the order is mended there"
 
 
 def test_another_use_of_the_missing_group_is_not_blamed_on_a_sampler() -> None:
@@ -286,12 +287,11 @@ def test_two_against_two_is_undecidable_and_nobody_is_blamed() -> None:
 def test_the_first_real_failure_is_the_cause_and_the_peers_errors_follow() -> None:
     found = ranks()
     found[2].exceptions.append(raised("ValueError", "bad label", line=33))
-    found[0].exceptions.append(raised("RuntimeError", "Connection closed by peer [127.0.0.1]:5"))
+    said = f"[{'/path' * 20}/pair.cc:553] Connection closed by peer [127.0.0.1]:5"
+    found[0].exceptions.append(raised("RuntimeError", said))
     finding = only(found)
     assert (finding.ranks, finding.cause) == ((2,), "ValueError: bad label")
-    assert finding.consequences == (
-        "rank 0 then raised RuntimeError: Connection closed by peer [127.0.0.1]:5",
-    )
+    assert finding.consequences == (f"rank 0 then raised RuntimeError: {said}",)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import Collective, ExceptionRecord, Fate, FileEvent, RankEvidence, StateLoad
+from ddpdoctor.evidence import (
+    Collective,
+    ExceptionRecord,
+    Fate,
+    FileEvent,
+    RankEvidence,
+    StateLoad,
+    Wrapper,
+)
 from tests.diagnose.data_simulation import TRAIN, lines, only, said, shards, waiting, world
 
 
@@ -97,6 +105,43 @@ def raised(rank: RankEvidence, kind: str, message: str, line: int = 71) -> None:
     rank.fate = Fate(rank.rank, rank.pid, 1, None, 56.0)
 
 
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (("best-0.42.pt", "best-0.44.pt"), "DDP514"),
+        (("state_0.pt", "state_1.pt"), "DDP400"),  # of each rank, and one has written none
+    ],
+)
+def test_a_file_that_each_rank_names_for_itself_is_told_from_one_of_each_rank(
+    names: tuple[str, str], code: str
+) -> None:
+    found = world()
+    error = f"[Errno 2] No such file or directory: '/run/{names[1]}'"
+    found[0].files = [
+        file("save", f"/run/{names[0]}", 50.0),
+        file("load", f"/run/{names[0]}", 52.0),
+    ]
+    found[1].files = [file("load", f"/run/{names[1]}", 52.0, error=f"FileNotFoundError: {error}")]
+    raised(found[1], "FileNotFoundError", error)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)[0]) == (code, (1,), 71)
+    if code == "DDP514":
+        assert "rank 1 looks for best-0.44.pt, rank 0 for best-0.42.pt" in finding.cause
+
+
+def test_a_rank_that_has_come_to_a_later_file_names_it_as_the_others_do() -> None:
+    found = world()
+    error = "[Errno 2] No such file or directory: '/run/epoch-2.pt'"
+    saved = [file("save", "/run/epoch-1.pt", 49.0)]
+    found[0].files = [*saved, file("load", "/run/epoch-1.pt", 50.0)]
+    found[1].files = [
+        file("load", "/run/epoch-1.pt", 50.0),
+        file("load", "/run/epoch-2.pt", 52.0, error=f"FileNotFoundError: {error}"),
+    ]
+    raised(found[1], "FileNotFoundError", error)
+    assert only(found).code == "DDP400"
+
+
 def test_a_file_that_is_read_before_it_is_written_is_a_missing_wait() -> None:
     found = world()
     found[0].files = [file("save", "/run/stats.pt", 52.0)]
@@ -151,9 +196,36 @@ def test_keys_that_differ_by_their_prefix_alone_are_told_from_others(
     assert (finding.code, finding.ranks, lines(finding)) == (code, (0,), told)
 
 
+@pytest.mark.parametrize(
+    ("name", "code"), [("'module.0.weight'", "DDP508"), ("'module.1.weight'", "DDP400")]
+)
+def test_a_parameter_looked_up_by_the_wrappers_name_is_told_from_other_names(
+    name: str, code: str
+) -> None:
+    found = world()
+    for rank in found:
+        rank.wrappers = [Wrapper(TRAIN, ("0.weight", "0.bias"), False, False)]
+        raised(rank, "KeyError", name)
+    finding = only(found)
+    assert (finding.code, finding.ranks, lines(finding)[:1]) == (code, (0, 1, 2, 3), [71])
+
+
 def state(of: str = "module", time: float = 40.0, **facts: Any) -> StateLoad:
     place = replace(TRAIN, line=80)
     return replace(StateLoad(time, of, "Net", True, 4, 0, 0, False, place), **facts)
+
+
+def test_a_load_of_keys_that_have_lost_their_beginnings_is_named() -> None:
+    found = world()
+    cut = ("ncoder.weight", "encoder.weight")
+    for rank in found:
+        rank.state_loads = [state(strict=False, missing=3, unexpected=2, cut=cut)]
+    finding = only(found)
+    assert (finding.code, finding.certainty, lines(finding)) == ("DDP508", "evidence", [80])
+    assert "2 of them were left over" in finding.cause
+    for rank in found:  # the rest is loaded by itself
+        rank.state_loads.append(state(time=41.0))
+    assert said(found) == []
 
 
 def test_a_load_that_passes_over_all_keys_is_named() -> None:

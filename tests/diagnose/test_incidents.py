@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose, prove_deadlock
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detectors import DETECTORS
 from ddpdoctor.evidence import (
     MAKING_GROUPS,
     Collective,
@@ -74,6 +77,28 @@ def test_a_rank_that_ended_well_before_its_peers_lost_it_has_left_early() -> Non
     assert (finding.code, finding.ranks) == ("DDP410", (0,))
     assert [p.place.line for p in finding.places if p.place] == [33, 20, 20]
     assert len(finding.consequences) == 2
+
+
+def test_a_fault_in_one_detector_leaves_what_the_others_find(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(case: Case) -> Iterator[Finding]:
+        raise StopIteration
+
+    three = ranks()
+    end(three[0], at=45.0)
+    for rank in three[1:]:
+        rank.exceptions.append(error(CLOSED))
+        end(rank, 1)
+    (before,) = found(three)
+    monkeypatch.setattr("ddpdoctor.diagnose.DETECTORS", (fails, *DETECTORS))
+    with pytest.raises(StopIteration):
+        found(three)
+    faults: list[str] = []
+    assert diagnose(Evidence(3, three), faults) == [before]
+    (told,) = faults
+    assert told.startswith("a fault of ours, StopIteration: ")
+    assert "test incidents" in told
 
 
 @pytest.mark.parametrize(("out_of", "certainty"), [("loader", "evidence"), ("forward", "proven")])
@@ -843,6 +868,23 @@ def test_what_each_rank_calls_in_an_order_or_at_a_line_of_its_own_is_not_left_ou
     end(three[1], at=45.0)
     told = [each.doing for each in only(three).places if "never called" in each.doing]
     assert told == [f"barrier #{number}, which rank 1 never called" for number in left_out]
+
+
+def test_calls_of_one_line_are_told_apart_by_what_led_to_them() -> None:
+    """As those of a layer of which each rank has a part: it samples with it, and trains with it."""
+    two = ranks(2)
+    sampled, trained = (replace(TRAIN, line=line) for line in (57, 77))
+    for rank in two:
+        ways = [trained, sampled, *[sampled if rank.rank == 1 else trained] * 2, trained]
+        rank.collectives += [
+            replace(call("all_gather", number, line=19), way=(way,))
+            for number, way in enumerate(ways, 1)
+        ]
+    two[0].stuck = stuck("all_reduce", 6, line=25)
+    two[1].stuck = stuck("all_gather", 6, line=19)
+    first = only(two).places[0]
+    assert (first.ranks, first.doing) == ((1,), "all_gather #3, which rank 0 never called")
+    assert first.stack == (sampled,)
 
 
 def test_one_of_many_thousands_is_found_among_them() -> None:

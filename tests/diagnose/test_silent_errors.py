@@ -28,6 +28,7 @@ from ddpdoctor.evidence import (
     Wrapper,
 )
 from ddpdoctor.evidence.events.draws import Draw
+from ddpdoctor.evidence.events.evaluated import Evaluated
 
 WORLD = 3
 NAMES = ("body.weight", "head.weight")
@@ -121,10 +122,23 @@ def test_a_divergence_without_a_reason_is_told_with_names_and_interval() -> None
     assert lines(finding)[0] == 40
 
 
+@pytest.mark.parametrize(("taken", "certainty"), [(7, "proven"), (5, "evidence")])
+def test_that_weights_were_put_there_for_an_evaluation_is_seen_before_the_next_step(
+    taken: int, certainty: str
+) -> None:
+    """An average that is taken now and then may happen to be at the steps that are looked at."""
+    found = ranks()
+    for rank in found:
+        held = {name: f"{name} {rank.rank}" for name in NAMES}
+        rank.of(Evaluated).append(Evaluated(0, taken, held, at(60)))
+    finding = only(found)
+    assert (finding.code, finding.certainty, lines(finding)[0]) == ("DDP300", certainty, 60)
+
+
 def test_the_rank_that_differs_alone_is_told_apart() -> None:
     found = ranks()
     found[2].samples = [sample(2, step, apart_from=4) for step in STEPS]
-    assert "equal among themselves: ranks 0, 1; ranks 2" in only(found).evidence
+    assert "equal among themselves: ranks 0, 1; rank 2" in only(found).evidence
 
 
 @pytest.mark.parametrize(
@@ -611,6 +625,20 @@ def test_data_that_a_rank_reads_more_of_is_no_state_that_it_restored() -> None:
     assert only(three).code == "DDP300"
 
 
+@pytest.mark.parametrize(("taken", "codes"), [(8, []), (5, ["DDP513"])])
+def test_what_a_rank_loads_after_the_last_step_parts_no_replicas(
+    taken: int, codes: list[str]
+) -> None:
+    """As rank 0 does to evaluate the best of them at the end."""
+    three = timed(ranks())
+    for rank in three:
+        held = dict.fromkeys(NAMES, "best" if rank.rank == 0 else "last")
+        rank.samples.append(sample(rank.rank, 9, parameters=held, gradients={}, time=95.0))
+    load = StateLoad(92.0, "module", "Net", True, 2, 0, 0, False, at(44))
+    three[0].state_loads.append(replace(load, wrapper=0, changed=True, step=taken))
+    assert [each.code for each in said(three)] == codes
+
+
 def test_what_one_rank_has_read_for_all_is_restored_by_all() -> None:
     three = timed(ranks(apart_from=2))
     three[0].files.append(FileEvent("load", "/data/last.pt", 12.0, 13.0, at(40)))
@@ -626,6 +654,19 @@ def test_what_one_rank_has_read_for_all_is_restored_by_all() -> None:
     three[0].state_loads.append(StateLoad(18.0, "module", "Net", True, 2, 0, 0, False, at(51)))
     assert (only(three).code, only(three).certainty) == ("DDP513", "proven")
     assert only(three).place == at(50)
+
+
+def test_samples_that_all_ranks_read_are_not_what_one_has_restored() -> None:
+    """They may lie in files as a checkpoint does, and come after it."""
+    three = timed(ranks(apart_from=2))
+    three[0].files.append(FileEvent("load", "/data/last.pt", 6.0, 6.5, at(50)))
+    three[0].state_loads.append(StateLoad(7.0, "module", "Net", True, 2, 0, 0, False, at(51)))
+    for rank in three:
+        rank.files.append(FileEvent("load", f"/data/{rank.rank}.pt", 8.0, 8.1, at(60)))
+        rank.samples = [replace(each, rates=(0.1 / (1 + rank.rank),)) for each in rank.samples]
+    finding = only(three)
+    assert (finding.code, finding.ranks, lines(finding)[:2]) == ("DDP513", (0,), [50, 51])
+    assert "learning rates differ: rank 0 0.1, rank 1 0.05" in finding.cause
 
 
 def loaded(rank: int, *, alike: bool, time: float = 25.0) -> StateLoad:

@@ -101,3 +101,19 @@ def test_what_ranks_measure_of_one_kind_is_told_and_a_state_of_each_is_right() -
     assert told(held(buffers=lambda rank, step: {"state": (0.1 * step - 0.4 * rank, 0.5)})) is None
     assert told(held(buffers=lambda rank, step: {"spread": (step * 3.0**rank,)})) is None
     assert told(held(buffers=lambda rank, step: {"ids": ()})) is None
+
+
+@pytest.mark.parametrize(("grows", "is_told"), [(64.0, True), (1.0, False), (0.0, False)])
+def test_statistics_beside_a_count_that_is_alike_are_each_ranks_own(
+    grows: float, is_told: bool
+) -> None:
+    """Of data that lie about zero, or are of unlike size on each rank. One a step counts steps."""
+
+    def kept(rank: int, step: int) -> dict[str, tuple[float, ...]]:
+        return {"mean": (0.1 * step - 0.4 * rank,), "count": (64.0 + grows * step,)}
+
+    finding = told(held(buffers=kept, changed_at=SEEDED, way=(LOADED,)))
+    assert (finding is not None) == is_told
+    if finding is not None:
+        assert finding.cause.count("mean of it") == 1
+        assert [each.place for each in finding.places] == [CALLED, TRAIN, SEEDED, LOADED]

@@ -21,6 +21,7 @@ from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import render
+from tests.patience import ENDLESS
 from tests.postmortem.test_run_directory import blocked, event, log_of, write
 
 BODIES = Path(__file__).parent.parent / "watch" / "training_bodies.py"
@@ -38,7 +39,7 @@ def recorded(server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> Pa
     env = {"DDPDOCTOR_RUN_DIR": str(folder)}
     job = Job(f"{BODIES}:accumulate", 2, folder, env=env, watch=True)
     with server.launch(job) as world:
-        assert world.wait(60)
+        assert world.wait(ENDLESS)
         assert [fate.exit_code for fate in world.poll()] == [0, 0]
     return folder
 

@@ -13,6 +13,7 @@ from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import DEATHS
 from ddpdoctor.postmortem.material import NothingToRead
 from ddpdoctor.postmortem.reading import read, read_hosts
+from tests.patience import ENDLESS
 from tests.postmortem.test_run_directory import log_of, write
 
 LOST = {"type": "RuntimeError", "message": "Connection reset by peer", "frames": []}
@@ -120,7 +121,7 @@ def test_the_command_names_the_hosts(tmp_path: Path) -> None:
         [sys.executable, "-m", "ddpdoctor", "diagnose", str(first), str(second)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert done.returncode == 1, done.stderr

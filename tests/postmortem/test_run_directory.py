@@ -15,6 +15,7 @@ from ddpdoctor.postmortem.reading import read
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report, render
+from tests.patience import ENDLESS
 
 WAIT = ["/site-packages/torch/distributed/distributed_c10d.py", 5356, "barrier"]
 
@@ -201,6 +202,90 @@ def test_a_rank_that_lost_those_whom_the_doctor_ended_has_waited_for_them(
     assert {place.place.line for place in finding.places if place.place} == {5, 8}
 
 
+INTERRUPTED = {"type": "KeyboardInterrupt", "message": "", "frames": [], "place": None}
+SIGNALLED = {**INTERRUPTED, "type": "SignalException", "message": "Process 7 got signal: 2"}
+CLOSED = {**INTERRUPTED, "type": "RuntimeError", "message": "Connection closed by peer"}
+
+
+def ended(kind: str, time: float, what: dict[str, Any] = INTERRUPTED) -> str:
+    out_of = {"out_of": "collective"} if kind == "thrown" else {}
+    return event(kind, time, exception={**what, "cause": None}, **out_of)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        ended("exception", 14.1) + event("exiting", 14.2),
+        event("moved", 14.1) + ended("exception", 16.0) + event("exiting", 16.0),
+        ended("exception", 14.1, SIGNALLED) + event("exiting", 14.2),
+        ended("thrown", 14.1, CLOSED) + event("moved", 14.2),
+        ended("exception", 14.1, CLOSED) + event("exiting", 14.2),
+        event("moved", 14.1),
+    ],
+    ids=[
+        "interrupted",
+        "with a long way out",
+        "signalled",
+        "killed",
+        "has lost the other",
+        "killed at once",
+    ],
+)
+@pytest.mark.parametrize("ranks", [(1,), (0, 1)], ids=str)
+def test_a_deadlock_that_somebody_else_has_ended_is_found_again(
+    tmp_path: Path, last: str, ranks: tuple[int, ...]
+) -> None:
+    blocked(tmp_path)
+    for rank in ranks:
+        with (tmp_path / "attempt-0-29500" / f"rank-{rank}.log").open("a") as log:
+            log.write(last)
+    (finding,) = material(tmp_path).judge()
+    assert (finding.title, finding.certainty) == ("deadlock", "proven")
+    assert {place.place.line for place in finding.places if place.place} == {5, 8}
+
+
+def test_ranks_that_were_ended_as_one_was_late_were_in_no_deadlock(tmp_path: Path) -> None:
+    # It had left its call before the other came to wait, and had not called anything since.
+    moved = event("moved", 12.4) + ended("exception", 16.0) + event("exiting", 16.1)
+    left = log_of(1, "all_reduce", 5).replace('"t": 12.5', '"t": 12.2')
+    left = left.replace(event("still", 14.0), moved)
+    late = log_of(0, "barrier", 8).replace("12.1", "12.3").replace("12.0", "12.2")
+    write(tmp_path, {0: late + ended("exception", 16.0), 1: left})
+    assert material(tmp_path).judge() == []
+
+
+def test_a_job_that_was_interrupted_with_nothing_wrong_has_nothing(tmp_path: Path) -> None:
+    group = {"name": "0", "ranks": [0, 1], "backend": "gloo", "timeout": 1800, "place": None}
+    waits = log_of(0, "barrier", 8)
+    works = event("start", 10.0, pid=1, torch="2", world_size=2, boot="b")
+    works += event("group", 10.2, **group) + ended("exception", 14.0) + event("exiting", 14.0)
+    late = event("still", 17.0) + ended("exception", 17.1, CLOSED) + event("exiting", 17.2)
+    write(tmp_path, {0: waits + late, 1: works})
+    (tmp_path / DEATHS).write_text('{"pid": 999000000, "code": 1}\n{"pid": 1, "code": -2}\n')
+    assert material(tmp_path).judge() == []
+
+
+def test_ranks_that_were_interrupted_have_not_done_all_their_work(tmp_path: Path) -> None:
+    group = {"name": "0", "ranks": [0, 1], "backend": "gloo", "timeout": 1800, "place": None}
+    logs = {
+        rank: event("start", 10.0, pid=rank + 1, torch="2", world_size=2, boot="b")
+        + event("group", 10.2, **group)
+        + ended("exception", 14.0)
+        + event("exiting", 14.0)
+        for rank in (0, 1)
+    }
+    assert material(write(tmp_path, logs)).judge() == []
+
+
+def test_a_rank_that_called_something_since_was_in_no_deadlock(tmp_path: Path) -> None:
+    went_on = {"group": "0", "seq": 2, "op": "barrier", "begun": 14.2, "place": None}
+    blocked(tmp_path)
+    with (tmp_path / "attempt-0-29500" / "rank-1.log").open("a") as log:
+        log.write(event("moved", 14.1) + event("collective", 14.2, rows=[went_on]))
+        log.write(ended("exception", 16.0) + event("exiting", 16.1))
+    assert material(tmp_path).judge() == []
+
+
 def test_a_job_that_still_runs_is_said_to(tmp_path: Path) -> None:
     start = event("start", 10.0, pid=os.getpid(), torch="2", world_size=1, boot=boot())
     write(tmp_path, {0: start})
@@ -212,7 +297,7 @@ def command(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[
         [sys.executable, "-m", "ddpdoctor", "diagnose", *arguments],
         input=stdin,
         capture_output=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
 

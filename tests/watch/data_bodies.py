@@ -175,6 +175,25 @@ def shuffle_by_the_users_own_sampler() -> None:
     dist.destroy_process_group()
 
 
+def preview_on_rank_0() -> None:
+    """Three orders of the samples, and a look at some of them after each, on rank 0."""
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    random.seed(5)
+    for _ in range(3):
+        order = list(range(8))
+        random.shuffle(order)  # the order
+        for number in order[:4]:
+            model(torch.tensor([[float(number)]])).mean().backward()
+            optimizer.step()
+        if dist.get_rank() == 0:
+            random.sample(order, 2)  # the preview
+        random.Random(3).shuffle(order)
+    del model, optimizer
+    dist.destroy_process_group()
+
+
 def deal_by_rank() -> None:
     """A dataset that deals samples out by rank itself."""
     dist.init_process_group("gloo")

@@ -9,7 +9,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -242,6 +242,173 @@ def penalised_past() -> None:
 
 def penalised_through() -> None:
     penalised(past=False)
+
+
+def penalised_at_times(*, past: bool) -> None:
+    """Take a step on a penalty now and then."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(6, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for step in range(44):
+        if step % 11 == 10:
+            penalised = model.module if past else model
+            step_on(optimizer, penalised(torch.randn(4, 6)).abs().mean())  # the rare penalty
+        else:
+            step_on(optimizer, model(torch.randn(4, 6)).square().mean())
+    del model, optimizer, penalised
+    leave()
+
+
+def rarely_past() -> None:
+    penalised_at_times(past=True)
+
+
+def rarely_through() -> None:
+    penalised_at_times(past=False)
+
+
+def goals(*, apart: bool, emptied: bool = True) -> None:
+    """A pass for each of two goals, whose gradients are kept apart, or add up."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    weights = [*model.parameters()]
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    torch.manual_seed(rank)
+    for _ in range(9):
+        optimizer.zero_grad()
+        kept = []
+        for goal in range(2):
+            if apart:
+                model.zero_grad(set_to_none=emptied)
+            loss = model(torch.randn(4, 3))[:, goal].square().mean()
+            loss.backward()  # the passes
+            kept.append([cast(Tensor, each.grad).clone() for each in weights])
+        if apart:
+            for weight, *of in zip(weights, *kept, strict=True):
+                weight.grad = torch.stack(of).amax(0)
+        optimizer.step()
+    del model, weights, optimizer
+    leave()
+
+
+def goals_added_up() -> None:
+    goals(apart=False)
+
+
+def goals_apart() -> None:
+    goals(apart=True)
+
+
+def goals_set_to_zero() -> None:
+    goals(apart=True, emptied=False)
+
+
+class Waves(nn.Module):
+    """Random frequencies, which it keeps in some way."""
+
+    def __init__(self, kept: Callable[[nn.Module, Tensor], None], *, bands: int) -> None:
+        super().__init__()
+        kept(self, torch.randn(3, bands))
+        self.out = nn.Linear(bands, 1)
+
+    def forward(self, x: Tensor) -> Tensor:  # the waves
+        return cast(Tensor, self.out((x @ self.bands).sin()))
+
+
+def waves(kept: Callable[[nn.Module, Tensor], None], *, own: bool, bands: int = 40) -> None:
+    """Train on random features of each rank's own data."""
+    rank = join()
+    torch.manual_seed(rank if own else 0)
+    model = DistributedDataParallel(Waves(kept, bands=bands))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(100 + rank)
+    for _ in range(9):
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+    del model, optimizer
+    leave()
+
+
+def waves_of_each() -> None:
+    waves(lambda module, bands: setattr(module, "bands", bands), own=True)
+
+
+def few_waves_of_each() -> None:
+    waves(lambda module, bands: setattr(module, "bands", bands), own=True, bands=2)
+
+
+def waves_of_all() -> None:
+    waves(lambda module, bands: setattr(module, "bands", bands), own=False)
+
+
+def waves_in_a_buffer() -> None:
+    waves(lambda module, bands: module.register_buffer("bands", bands), own=True)
+
+
+def thawed() -> None:
+    """One part learns alone in the first steps; other functions of this file thaw as well."""
+    rank = join()
+    net = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    net[0].requires_grad_(False)
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for step in range(9):
+        if step == 3:
+            net.requires_grad_(True)  # the thaw
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+    del model, optimizer
+    leave()
+
+
+class Game(nn.Module):
+    """A forger and its judge in one model."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forger, self.judge = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x: Tensor, *, judged: bool = False) -> Tensor:
+        forged = self.forger(x)
+        if judged:
+            return cast(Tensor, (self.judge(forged.detach()) - self.judge(x)).mean())
+        return cast(Tensor, -self.judge(forged).mean())
+
+
+def forged(*, past: bool, together: bool = False) -> None:
+    """Forger and judge are stepped on by turns; the judge's passes go past the wrapper, or not."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Game(), find_unused_parameters=not (together or past))
+    parts = model.module.forger, model.module.judge
+    first, second = (torch.optim.SGD(each.parameters(), lr=0.1) for each in parts)
+    torch.manual_seed(rank)
+    for _ in range(9):
+        if together:
+            first.zero_grad()
+            step_on(second, model(torch.randn(4, 3)))
+            model.module(torch.randn(4, 3), judged=True).item()
+            first.step()
+            continue
+        step_on(first, model(torch.randn(4, 3)))
+        judging = model.module if past else model
+        step_on(second, judging(torch.randn(4, 3), judged=True))  # the game is judged
+        del judging
+    del model, parts, first, second
+    leave()
+
+
+def judged_past() -> None:
+    forged(past=True)
+
+
+def judged_through() -> None:
+    forged(past=False)
+
+
+def judged_together() -> None:
+    forged(past=False, together=True)
 
 
 def played(*, own: bool) -> None:
@@ -498,6 +665,7 @@ def learn_from_each_other(*, own: bool) -> None:
         for each in steps:
             each.zero_grad()
         steps[0].step()
+    del forger, judge, steps
     leave()
 
 
@@ -549,6 +717,7 @@ def deal(how: str, *, batches: bool = False) -> None:
         model(x + torch.randn_like(x)).square().mean().backward()
         step.step()
         step.zero_grad()
+    del model, step
     leave()
 
 
@@ -593,6 +762,7 @@ def decay(*, by_all: bool) -> None:
         step.zero_grad()
         if number % 3 == 2 and (by_all or rank == 0):
             schedule.step()  # the step of the schedule
+    del model, step, schedule
     leave()
 
 
@@ -863,6 +1033,7 @@ def caught() -> None:
         except ValueError:
             continue
         loss.backward()
+    del model
     leave()
 
 
@@ -1223,6 +1394,7 @@ def over() -> None:
         model(batch).sum().backward()
         optimizer.step()
         schedule.step()
+    del model, optimizer, schedule
     leave()
 
 
@@ -1274,6 +1446,40 @@ def beside(*, seeded: bool, alone: bool) -> None:
 def follow(slow: nn.Module, fast: nn.Module) -> None:
     for average, weight in zip(slow.parameters(), fast.parameters(), strict=True):
         average.data.lerp_(weight.data, 0.1)
+
+
+def swapped(*, by_all: bool) -> None:
+    """Evaluate with averages of the weights, which all ranks keep, or one; then train on."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    weights = [*model.parameters()]
+    averages = [each.detach().clone() for each in weights]
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    torch.manual_seed(rank)
+    for _ in range(9):
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+        for average, weight in zip(averages, weights, strict=True):
+            if by_all or rank == 0:
+                average.lerp_(weight.detach(), 0.5)
+        held = [each.detach().clone() for each in weights]
+        for average, weight in zip(averages, weights, strict=True):
+            weight.data.copy_(average)
+        model.eval()
+        score = model(torch.randn(4, 3)).mean().detach()  # the evaluation
+        dist.all_reduce(score)
+        model.train()
+        for was, weight in zip(held, weights, strict=True):
+            weight.data.copy_(was)
+    del model, weights, optimizer
+    leave()
+
+
+def average_of_one_evaluated() -> None:
+    swapped(by_all=False)
+
+
+def average_of_all_evaluated() -> None:
+    swapped(by_all=True)
 
 
 def averaged(*, by_all: bool, sent: bool = False) -> None:
@@ -1386,6 +1592,32 @@ def back_to_training() -> None:
     scored(back=True)
 
 
+class Assembled(nn.Module):
+    """Parts that are put together in some order."""
+
+    def __init__(self, names: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 3)
+        self.parts = nn.ModuleDict({name: nn.Dropout(0.5) for name in names})
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return cast(Tensor, self.parts["b"](self.parts["a"](self.linear(x))))
+
+
+def rests_in_any_order() -> None:
+    """What rests on all ranks was put together on each in an order of its own."""
+    rank = join()
+    model = DistributedDataParallel(Assembled("ab" if rank else "ba"))
+    model.module.parts.eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(9):
+        optimizer.zero_grad()
+        model(torch.rand(4, 3)).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
 def totalled(*, copied: bool) -> None:
     """Running totals, reduced in place or as a copy."""
     rank = join()
@@ -1435,13 +1667,17 @@ def sum_in_place(totals: Tensor) -> None:
     dist.all_reduce(totals)  # the totals of a meter
 
 
-def metered(*, copied: bool) -> None:
+def metered(*, copied: bool, looped: bool = False) -> None:
     """Two meters, of a size apart, that one line reduces in turn."""
     rank = join()
     losses, hits = torch.zeros(1), torch.zeros(1)
     for step in range(5):
         losses += 0.5 + step / 8 + rank
         hits += 32 + 2 * step
+        if looped:
+            for each in (losses, hits):
+                sum_in_place(each.clone() if copied else each)
+            continue
         sum_in_place(losses.clone() if copied else losses)
         sum_in_place(hits.clone() if copied else hits)
     leave()
@@ -1453,6 +1689,14 @@ def meters_in_place() -> None:
 
 def meters_copied() -> None:
     metered(copied=True)
+
+
+def looped_meters_in_place() -> None:
+    metered(copied=False, looped=True)
+
+
+def looped_meters_copied() -> None:
+    metered(copied=True, looped=True)
 
 
 def correlated() -> None:
@@ -2070,6 +2314,7 @@ def moved_between_steps(*, own: bool) -> None:
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * 1e-3)  # moves
+    del model, optimizer
     leave()
 
 
@@ -2738,7 +2983,11 @@ def dealt_inside_by_each() -> None:
 
 def stepped_by_closure(*, shaken: bool = False, skipped: bool = False) -> None:
     """Each pass comes within the step that it is for, as trainers have it."""
-    rank = join()
+    train_by_closure(join(), shaken=shaken, skipped=skipped)
+    leave()
+
+
+def train_by_closure(rank: int, *, shaken: bool, skipped: bool) -> None:
     torch.manual_seed(0)
     inner = nn.Linear(4, 2)
     model = DistributedDataParallel(inner)
@@ -2756,7 +3005,6 @@ def stepped_by_closure(*, shaken: bool = False, skipped: bool = False) -> None:
         if shaken:
             with torch.no_grad():
                 inner.weight += torch.randn(2, 4) / 100  # the shaking
-    leave()
 
 
 def shaken_beside_a_closure() -> None:

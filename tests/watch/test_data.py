@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ddpdoctor.evidence import Place, RankEvidence
+from ddpdoctor.evidence.events.reordered import Reordered
 from ddpdoctor.evidence.events.shuffled import Shuffled
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
+from tests.patience import ENDLESS
 
 BODIES = Path(__file__).with_name("data_bodies.py")
 
@@ -29,7 +31,7 @@ def watched(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list
     job = Job(f"{BODIES}:{body}", nproc, folder, env={"DDPDOCTOR_RUN_DIR": str(folder)}, watch=True)
     observation = Observation(folder, nproc)
     with server.launch(job) as world:
-        assert world.wait(30)
+        assert world.wait(ENDLESS)
         observation.poll(world.poll())
     observation.poll([])
     stderr = [(folder / f"rank-{rank}.stderr").read_text("utf-8") for rank in range(nproc)]
@@ -120,6 +122,18 @@ def test_a_dataset_that_speaks_of_ranks_is_known(server: ForkServer, tmp_path: P
     ranks = watched(server, tmp_path, "deal_by_rank")
     assert [rank.loaders[0].by_rank for rank in ranks] == [True, True]
     assert [rank.of(Shuffled) for rank in ranks] == [[], []]  # the sampler's order is known
+
+
+def test_orders_are_written_down_in_the_training_too(server: ForkServer, tmp_path: Path) -> None:
+    one, other = (rank.of(Reordered) for rank in watched(server, tmp_path, "preview_on_rank_0"))
+    order, preview = line("the order"), line("the preview")
+    assert [at(each.place) for each in one] == [order, preview] * 3
+    assert [at(each.place) for each in other] == [order] * 3
+    orders = [each for each in one if at(each.place) == order]
+    assert {each.content for each in orders} == {each.content for each in other} != {""}
+    assert orders[0].state == other[0].state
+    assert orders[1].state != other[1].state
+    assert [each.step for each in other] == [0, 4, 8]
 
 
 def test_join_is_written_down(server: ForkServer, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import cross_entropy
 
 from ddpdoctor.watch.factors import factors, outermost
 
@@ -30,6 +31,27 @@ def dice(p: Tensor) -> Tensor:
 def test_a_mean_that_is_taken_from_a_number_is_as_large_as_it_was(
     loss: Callable[[Tensor], Tensor], expected: list[float]
 ) -> None:
+    assert factors(loss(torch.rand(4, 3, requires_grad=True))) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("loss", "expected"),
+    [
+        (lambda p: p.sum() / 36, [1 / 3]),
+        (lambda p: 2 * p.sum(1).sum() / torch.tensor(12), []),
+        (lambda p: 3 * (p.sum() / torch.tensor([36]).sum()), [1.0]),
+        (lambda p: p.sum() / 4, [1.0]),
+        (lambda p: p.sum() / 8, []),
+        (
+            lambda p: cross_entropy(p, torch.zeros(4, dtype=torch.long), reduction="sum") / 12,
+            [1 / 3],
+        ),
+    ],
+)
+def test_a_sum_over_the_count_of_all_ranks_is_a_part_of_a_mean(
+    monkeypatch: pytest.MonkeyPatch, loss: Callable[[Tensor], Tensor], expected: list[float]
+) -> None:
+    monkeypatch.setattr("ddpdoctor.watch.factors._ranks", lambda: 3)
     assert factors(loss(torch.rand(4, 3, requires_grad=True))) == pytest.approx(expected)
 
 

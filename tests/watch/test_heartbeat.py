@@ -19,6 +19,7 @@ from ddpdoctor.watch.collectives import Pending
 from ddpdoctor.watch.heartbeat import _Heart, _look_at
 from ddpdoctor.watch.joining import _leave
 from ddpdoctor.watch.log import Log
+from tests.patience import ENDLESS
 
 
 class Wrapper:
@@ -33,11 +34,11 @@ def test_a_look_at_a_thread_keeps_nothing_of_it_alive() -> None:
         wrapper = Wrapper()
         held.append(weakref.ref(wrapper))
         is_held.set()
-        may_end.wait(60)
+        may_end.wait(ENDLESS)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert is_held.wait(60)
+    assert is_held.wait(ENDLESS)
     look = _look_at(thread.ident or 0)
     may_end.set()
     thread.join(60)
@@ -204,7 +205,7 @@ def test_a_thread_may_leave_its_frames_while_it_is_looked_at() -> None:
         [sys.executable, "-X", "faulthandler", "-c", LEAVING_WHILE_SEEN],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -246,7 +247,7 @@ def test_a_beat_that_asks_torch_is_over_before_the_interpreter_ends_and_not_befo
         env={**os.environ, **under_watch(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ from ddpdoctor.evidence.events.losses import Loss
 from ddpdoctor.launch import ForkServer, Job
 from ddpdoctor.observation import Observation
 from ddpdoctor.watch import digests
+from tests.patience import ENDLESS
 from tests.watch.training_bodies import READERS
 
 BODIES = Path(__file__).with_name("training_bodies.py")
@@ -40,7 +41,7 @@ def launched(
     own = {"DDPDOCTOR_RUN_DIR": str(folder), **env}
     observation = Observation(folder, nproc)
     with server.launch(Job(f"{BODIES}:{body}", nproc, folder, env=own, watch=watch)) as world:
-        assert world.wait(60)
+        assert world.wait(ENDLESS)
         observation.poll(world.poll())
     observation.poll([])
     stderr = [(folder / f"rank-{rank}.stderr").read_text("utf-8") for rank in range(nproc)]

@@ -11,19 +11,17 @@ rank gave its samples to, and where there are several models, which lines went b
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import histories, parting
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.histories import parting
 from ddpdoctor.evidence import Collective, Place, RankEvidence, named
 from ddpdoctor.evidence.events.backward import Backward
 from ddpdoctor.evidence.events.given import Given
 
-_SIZES = "op.preamble.length <= op.nbytes"
 _SOON, _KNOWN = 2, 40
 """Passes after the first that was another, and passes of which each is known."""
 _RECENT = 2.0
@@ -45,8 +43,7 @@ class _Witness:
 @detector(precedence=312)
 def detect(case: Case) -> Iterator[Finding]:
     """Where a rank was aborted, or was told of sizes, in a call that others did not make."""
-    struck = [d.rank for d in case.died if d.signal == signal.SIGABRT and d.rank.exiting is None]
-    struck += [each.rank for each in case.raised if _SIZES in each.exception.message]
+    struck = [each.rank for each in parting.struck(case)]
     if not struck:
         return
     when = min(_end(rank) for rank in struck)
@@ -198,7 +195,7 @@ def _finding(
     few, many = sorted((made, others), key=len)
     sides = [*_sides(few), *_sides(many)]
     parties = [tuple(each.rank.rank for each in side) for side in (few, many)]
-    parted = [*parting(case.evidence.ranks, parties, call.group)]
+    parted = [*histories.parting(case.evidence.ranks, parties, call.group)]
     ways = "; ".join(
         f"{named(p.ranks)} {p.doing}" + (f" at {p.place}" if p.place else "") for p in sides
     )

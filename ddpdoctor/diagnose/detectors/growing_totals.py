@@ -1,16 +1,17 @@
 """DDP421: running totals are summed in place, and what was summed is summed again the next time.
 
 The numbers show it: at several calls of one line that followed each other, and to which the same
-lines had led (one line may sum all meters in turn), each rank gave more than the sum over all ranks
-of the call before, and less of no element. So it went on from that sum, which is on all ranks now,
-and the next one counts it once for every rank. Numbers that grow as fast by themselves would look
-the same, so it is evidence.
+lines had led (one line may sum all meters in turn, two of them by one way), each rank gave more
+than the sum over all ranks of the call before, and less of no element. So it went on from that sum,
+which is on all ranks now, and the next one counts it once for every rank. Numbers that grow as fast
+by themselves would look the same, so it is evidence.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
@@ -73,11 +74,20 @@ def _numbers(call: Collective) -> tuple[float, ...]:
 
 
 def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
-    """Whether each of these calls went on from the sum of the one before."""
-    if len(calls) <= _ENOUGH:
-        return False
+    """Whether each of these calls went on from the sum of the one before.
+
+    One line may sum two totals in turn, as those of two metrics in a loop: then some number is less
+    than that of the call before, which no number of one total is.
+    """
     if any(len({len(_numbers(c)) for c in call}) > 1 for call in calls):
         return False
+    mine = [_numbers(call[0]) for call in calls]
+    turns = 2 if any(a > b for of in pairwise(mine) for a, b in zip(*of, strict=False)) else 1
+    is_enough = len(calls) - turns >= _ENOUGH
+    return is_enough and all(_went_on(calls[first::turns]) for first in range(turns))
+
+
+def _went_on(calls: list[tuple[Collective, ...]]) -> bool:
     sums = [[math.fsum(n) for n in zip(*map(_numbers, call), strict=True)] for call in calls]
     return all(
         sum(total > 0 for total in before) >= (_SEVERAL if calls[number][0].some else 1)

@@ -33,7 +33,7 @@ def detect(case: Case) -> Iterator[Finding]:
         apart = [step for step in steps if len({_resting(each, step) for each in replicas}) > 1]
         if len(apart) < _ENOUGH:
             continue
-        at = [set(_resting(each, apart[-1])) for each in replicas]
+        at = [_resting(each, apart[-1]) for each in replicas]
         alike = at[0].intersection(*at)
         names = sorted(at[0].union(*at) - alike)
         ranks = tuple(each.rank.rank for each, of in zip(replicas, at, strict=True) if of - alike)
@@ -56,5 +56,6 @@ def detect(case: Case) -> Iterator[Finding]:
         return
 
 
-def _resting(replica: Replica, step: int) -> tuple[str, ...]:
-    return replica.samples[step].resting
+def _resting(replica: Replica, step: int) -> frozenset[str]:
+    """Which modules those are: a model that is put together from sets has them in any order."""
+    return frozenset(replica.samples[step].resting)

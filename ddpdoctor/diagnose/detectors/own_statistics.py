@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.diagnose import shuffles
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.overwritten_buffers import writers
@@ -30,14 +31,7 @@ def plain(case: Case) -> Iterator[Finding]:
     if len(ranks) < 2 or not case.ended_well:
         return
     numbers = tuple(rank.rank for rank in ranks)
-    for wrapper in sorted({seen.wrapper for rank in ranks for seen in rank.of(Attributes)}):
-        of_ranks = [
-            {each.step: each for each in rank.of(Attributes) if each.wrapper == wrapper}
-            for rank in ranks
-        ]
-        looks = [
-            [of[step] for of in of_ranks] for step in sorted(set.intersection(*map(set, of_ranks)))
-        ]
+    for looks in _looks(ranks):
         names = [
             name for name in (looks[-1][0].digests if looks else ()) if _is_own(looks[1:], name)
         ]
@@ -60,6 +54,67 @@ def plain(case: Case) -> Iterator[Finding]:
                 "the rank's own data: each rank trains the shared weights with its own.",
                 cure=Cure(text="Reduce what goes into them over the ranks before they take it in."),
             )
+
+
+@detector(precedence=419)
+def drawn(case: Case) -> Iterator[Finding]:
+    """DDP300: tensors that modules hold as plain attributes, and that each rank has drawn itself.
+
+    They never change, and each rank had seeded itself apart before anything else: as random
+    frequencies, or a projection, by which the ranks compute different functions of shared weights.
+    """
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    if len(ranks) < 2 or not case.ended_well or not (seeds := shuffles.seeded_apart(ranks)):
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    for looks in _looks(ranks):
+        names = [name for name in (looks[0][0].digests if looks else ()) if _is_drawn(looks, name)]
+        if names:
+            held = zip(looks[0][0].digests, looks[0][0].places, strict=False)
+            places = dict.fromkeys(place for name, place in held if name in names)
+            yield Finding(
+                code="DDP300",
+                title="silent-divergence",
+                severity="warning",
+                certainty="evidence",
+                ranks=numbers,
+                places=(
+                    *(
+                        RankPlace(ranks=numbers, place=each, doing="is computed with it")
+                        for each in places
+                    ),
+                    *seeds,
+                ),
+                cause=f"{listed(tuple(names))} never changes, and is another one on each of "
+                f"{named(numbers)}, which seeded themselves apart: DDP sends parameters and "
+                "buffers alone, so the ranks train shared weights of different functions.",
+                cure=Cure(
+                    text="Register it as a buffer, which DDP sends, or draw it from one seed."
+                ),
+            )
+            return
+
+
+def _looks(ranks: list[RankEvidence]) -> Iterator[list[list[Attributes]]]:
+    """Of each wrapper, what its modules held on each rank before the steps all have looked at."""
+    for wrapper in sorted({seen.wrapper for rank in ranks for seen in rank.of(Attributes)}):
+        of_ranks = [
+            {each.step: each for each in rank.of(Attributes) if each.wrapper == wrapper}
+            for rank in ranks
+        ]
+        steps = sorted(set.intersection(*map(set, of_ranks)))
+        yield [[of[step] for of in of_ranks] for step in steps]
+
+
+def _is_drawn(looks: list[list[Attributes]], name: str) -> bool:
+    """Whether these are several numbers, others on each rank, and the same at each look."""
+    held = [[each.digests.get(name, "") for each in look] for look in looks]
+    return (
+        len(held) >= _ENOUGH
+        and all(row == held[0] for row in held)
+        and len({*held[0]}) == len(held[0])
+        and all(" " in each for each in held[0])
+    )
 
 
 def _is_own(looks: list[list[Attributes]], name: str) -> bool:

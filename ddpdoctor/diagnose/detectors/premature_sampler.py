@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case, Raised
+from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
 
 
@@ -24,7 +24,10 @@ def detect(case: Case) -> Iterator[Finding]:
         severity="error",
         certainty="proven",
         ranks=ranks,
-        places=(RankPlace(ranks=ranks, place=exception.place, doing=f"raised {exception.type}"),),
+        places=(
+            RankPlace(ranks=ranks, place=exception.place, doing=f"raised {exception.type}"),
+            *callers(ranks, exception.user, exception.place),
+        ),
         cause="DistributedSampler asks the default process group for rank and world size, and "
         "init_process_group has not been called yet.",
         cure=Cure(text="Initialise the process group first, or pass num_replicas and rank."),

@@ -88,7 +88,9 @@ def _summed_before(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
         calls = [
             call
             for call in rank.collectives
-            if call.op == "all_reduce" and call.graph and all(prod(s) == 1 for s in call.shapes)
+            if call.op in ("all_reduce", "reduce")
+            and call.graph
+            and all(prod(s) == 1 for s in call.shapes)
         ]
         since = 0.0
         for loss in rank.of(Loss)[:_ENOUGH]:

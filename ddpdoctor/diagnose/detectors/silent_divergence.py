@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Certainty, Cure, Finding, RankPlace
@@ -226,7 +226,9 @@ def _converted(found: Divergence) -> _Reason | None:
 def _past_the_wrapper(found: Divergence) -> _Reason | None:
     """Steps without a pass of the wrapper, or without a reduction after it."""
     windows = _windows(found)
-    if "" in windows and not found.shares_wrapper:
+    mine = found.replicas[0].training
+    beside = found.what == "gradients" and mine.overtaken and "bypass" in mine.places
+    if beside if found.shares_wrapper else "" in windows:
         return _Reason(
             "DDP303",
             "bypassed-wrapper",
@@ -234,6 +236,7 @@ def _past_the_wrapper(found: Divergence) -> _Reason | None:
             f"alone ({listed(found.names)} differ).",
             "Call the wrapper itself in training: model(x), not model.module(x).",
             ("bypass", "bypass from", "step"),
+            certainty="evidence" if found.shares_wrapper else "proven",
         )
     if any(w.endswith("a") for w in windows) and not any(w.endswith("s") for w in windows):
         return _Reason(
@@ -358,10 +361,9 @@ def _altered(found: Divergence, *, later: bool = False) -> Iterator[RankPlace]:
 
 
 def _rates(found: Divergence) -> _Reason | None:
-    rates = {replica.rank.rank: sample.rates for replica, sample in found.here()}
-    if len(set(rates.values())) < 2:
+    told = _told_rates(found)
+    if not told:
         return _rates_before(found)
-    told = ", ".join(f"rank {rank} {rate[0]:g}" for rank, rate in sorted(rates.items()) if rate)
     if _plateau_lines(found):
         return _Reason(
             "DDP216",
@@ -434,8 +436,8 @@ def _unknown(found: Divergence) -> _Reason:
         f"{found.interval}.{by}",
         "Change weights by what is the same on every rank, or on rank 0, and broadcast them."
         if lines
-        else "Look for what ranks do differently between these steps; --digest-every narrows it "
-        "down.",
+        else "Look for what ranks do differently between these steps; DDPDOCTOR_DIGEST_EVERY=1 "
+        "narrows it down.",
         ("step", "backward", "forward"),
         places=lines,
     )
@@ -496,9 +498,7 @@ def _sides(found: Divergence) -> Iterator[str]:
             replica.rank.rank
         )
     if len(sides) < len(found.replicas):
-        yield "equal among themselves: " + "; ".join(
-            "ranks " + ", ".join(map(str, ranks)) for ranks in sides.values()
-        )
+        yield "equal among themselves: " + "; ".join(map(named, sides.values()))
 
 
 def _loaded_differently(found: Divergence) -> bool:
@@ -517,25 +517,44 @@ def _loaded(case: Case, found: Divergence) -> Iterator[Finding]:
     is_seen = len({each.state for each in loads.values()}) > 1
     read = len({each.alone for each in loads.values()}) > 1
     did = "restored the state of the training" if is_seen else "read a checkpoint"
+    with_rates = f" Their learning rates differ: {told}." if (told := _told_rates(found)) else ""
+    elsewhere = {
+        f.place for r, s in found.here() if r.rank.rank not in ranks for f in _files_read(r.rank, s)
+    }
     yield Finding(
         code="DDP513",
         title="resume-on-one-rank",
         severity="error",
         certainty="proven" if is_seen else "evidence",
         ranks=ranks,
-        places=tuple(_restores(rank, sample, ranks, read=read)),
+        places=tuple(_restores(rank, sample, ranks, elsewhere if read else None)),
         cause=f"only {named(ranks)} {did}; {others} did not, and since then "
-        f"{listed(found.names)} differ ({found.interval}).",
+        f"{listed(found.names)} differ ({found.interval}).{with_rates}",
         cure=Cure(text="Load on every rank, or load before the wrap: DDP then sends it to all."),
     )
 
 
+def _told_rates(found: Divergence) -> str:
+    """The learning rates, where they differ."""
+    rates = {replica.rank.rank: sample.rates for replica, sample in found.here()}
+    if len(set(rates.values())) < 2:
+        return ""
+    return ", ".join(f"rank {rank} {rate[0]:g}" for rank, rate in sorted(rates.items()) if rate)
+
+
 def _restores(
-    rank: RankEvidence, sample: Sample, ranks: tuple[int, ...], *, read: bool
+    rank: RankEvidence,
+    sample: Sample,
+    ranks: tuple[int, ...],
+    elsewhere: Collection[Place | None] | None,
 ) -> Iterator[RankPlace]:
-    """The lines that load, of the file where not all have read it, else of the state alone."""
-    files = _files_read(rank, sample)
-    if not read or not files:
+    """The lines that load, of the file where not all have read it, else of the state alone.
+
+    What others read too, as the samples of a dataset, is read at a line of `elsewhere`.
+    """
+    files = [] if elsewhere is None else _files_read(rank, sample)
+    files = [each for each in files if each.place not in (elsewhere or ())] or files
+    if not files:
         states = _states_loaded(rank, sample)
         for load in ([each for each in states if each.of == "optimizer"] or states)[-1:]:
             yield RankPlace(ranks=ranks, place=load.place, doing="load_state_dict")

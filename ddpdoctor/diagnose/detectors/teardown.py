@@ -98,7 +98,7 @@ def _places(hit: list[RankEvidence]) -> Iterator[RankPlace]:
 def _fell(rank: RankEvidence) -> bool:
     """Whether all its work was done, and it aborted or had to be ended: by us, or by an alarm."""
     fate = rank.fate
-    if fate is None:
+    if fate is None or rank.exceptions:
         return False
     if rank.left is None and rank.exiting is None:
         return rank.leaving is not None and fate.signal == signal.SIGABRT

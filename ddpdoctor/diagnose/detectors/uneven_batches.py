@@ -9,7 +9,7 @@ from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders, uneven
 from ddpdoctor.diagnose.case import Case, is_casualty
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.parting import explain_parting, has_parted
+from ddpdoctor.diagnose.parting import explain_parting, has_parted, struck
 from ddpdoctor.evidence import RankEvidence, named
 
 _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
@@ -29,14 +29,23 @@ def detect(case: Case) -> Iterator[Finding]:
         if len(kin) < len(case.evidence.ranks) or not any(each.trains for each in kin.values()):
             continue
         if _is_for_want(case) and (counts := _ran_out(case, kin)):
+            met = struck(case)
+            case.explain(*met)
             consequences = explain_parting(case)
-            yield _finding(case, kin, counts, "ran out of batches first", consequences)
+            how = "ran out of batches first"
+            yield _finding(case, kin, counts, how, consequences, is_proven=not met)
         elif _was_interrupted(case) and (counts := _will_run_out(case, kin)):
             yield _finding(case, kin, counts, "will run out of batches first", ())
 
 
 def _is_for_want(case: Case) -> bool:
-    """Whether ranks have parted; one that asked for a batch more, and got none, has left."""
+    """Whether ranks have parted; one that asked for a batch more, and got none, has left.
+
+    Or their collectives have met: what one goes on to after its last batch, and a step of others.
+    """
+    met = struck(case)
+    if met:
+        return {*map(id, (*case.died, *case.raised))} <= {*map(id, met)}
     others = [each for each in case.raised if each.exception.type != "StopIteration"]
     if len(others) == len(case.raised):
         return has_parted(case)
@@ -101,7 +110,13 @@ def _talked(rank: RankEvidence, before: float = float("inf")) -> bool:
 
 
 def _finding(
-    case: Case, kin: loaders.Kin, counts: dict[int, int], how: str, consequences: tuple[str, ...]
+    case: Case,
+    kin: loaders.Kin,
+    counts: dict[int, int],
+    how: str,
+    consequences: tuple[str, ...],
+    *,
+    is_proven: bool = True,
 ) -> Finding:
     fewest, most = min(counts.values()), max(counts.values())
     short = tuple(sorted(rank for rank, count in counts.items() if count == fewest))
@@ -123,7 +138,7 @@ def _finding(
         code="DDP207",
         title="uneven-batches",
         severity="error",
-        certainty="proven" if consequences else "evidence",
+        certainty="proven" if consequences and is_proven else "evidence",
         ranks=short,
         places=tuple(places),
         cause=f"{named(short)} {how}: {fewest} in an epoch, where rank {more} has {most}, and "

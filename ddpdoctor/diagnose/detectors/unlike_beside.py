@@ -9,7 +9,8 @@ a teacher of its own. Told is, by evidence, what no rank has chosen:
 * parameters that some ranks change and the others never do, which have what they were made with: it
   seems that what is brought up to date under a condition of the rank was meant to be so on all;
 * buffers that change, of a module whose output is what the model is given, and that come to numbers
-  of one sign and size on all ranks: it seems that all measure the same, each on its own data.
+  of one sign and size on all ranks, or stand beside one that counts alike on all: it seems that all
+  measure the same, each on its own data.
 
 Where ranks give each other tensors, each may hold a part, and nothing is said.
 """
@@ -17,6 +18,7 @@ Where ranks give each other tensors, each may hold a part, and nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import shuffles
@@ -59,7 +61,8 @@ def detect(case: Case) -> Iterator[Finding]:
             return
         if names := _measured(windows):
             text = "Reduce its statistics over the ranks before it takes them in."
-            yield _finding(ranks, seen, names, "goes by the data of each rank", [], text)
+            where = _changes(windows, 0, tuple(rank.rank for rank in ranks))
+            yield _finding(ranks, seen, names, "goes by the data of each rank", where, text)
             return
 
 
@@ -119,12 +122,6 @@ def _of_some(
     numbers = tuple(rank.rank for number, rank in enumerate(ranks) if number in moved)
     others = tuple(rank.rank for number, rank in enumerate(ranks) if number not in moved)
     seen = windows[0][0]
-    changed = [window[min(moved)] for window in windows if window[min(moved)].changed_at]
-    at = [
-        RankPlace(ranks=numbers, place=each.changed_at, doing=f"changes {each.type}")
-        for each in changed[:1]
-    ]
-    way = callers(numbers, changed[0].way, changed[0].changed_at) if changed else []
     return Finding(
         code="DDP300",
         title="silent-divergence",
@@ -132,8 +129,7 @@ def _of_some(
         certainty="evidence",
         ranks=others,
         places=(
-            *at,
-            *way,
+            *_changes(windows, min(moved), numbers),
             RankPlace(
                 ranks=tuple(sorted((*numbers, *others))),
                 place=seen.place,
@@ -147,16 +143,44 @@ def _of_some(
     )
 
 
+def _changes(windows: list[Window], by: int, numbers: tuple[int, ...]) -> list[RankPlace]:
+    """Where the first of these ranks was seen to change it, and what led there."""
+    seen = next((window[by] for window in windows if window[by].changed_at), None)
+    if seen is None:
+        return []
+    at = RankPlace(ranks=numbers, place=seen.changed_at, doing=f"changes {seen.type}")
+    return [at, *callers(numbers, seen.way, seen.changed_at)]
+
+
 def _measured(windows: list[Window]) -> tuple[str, ...]:
-    """Buffers that change on all ranks, differ in all windows, and are of one size in all."""
+    """Buffers that change on all ranks, differ in all windows, and are of one size or counted."""
     if not all(each.feeds for window in windows for each in window):
         return ()
+    counts = _counts_alike(windows)
     return tuple(
         name
         for number, name in enumerate(windows[0][0].buffers)
         if all(len({each.buffers[name] for each in of}) > 1 for of in zip(*windows, strict=True))
         and all(name in differing([each.buffers for each in window]) for window in windows)
-        and all(_is_of_one_size([each.few[number] for each in window]) for window in windows)
+        and (
+            counts
+            or all(_is_of_one_size([each.few[number] for each in window]) for window in windows)
+        )
+    )
+
+
+def _counts_alike(windows: list[Window]) -> bool:
+    """Whether one of the buffers is a number of samples, the same on all ranks.
+
+    One that grows by no more than the steps counts these, of whatever else the module does.
+    """
+    return any(
+        all(len({each.few[number] for each in of}) == 1 for of in windows)
+        and all(
+            len(a.few[number]) == 1 and b.few[number][0] - a.few[number][0] > b.step - a.step
+            for (a, *_), (b, *_) in pairwise(windows)
+        )
+        for number in range(len(windows[0][0].buffers))
     )
 
 
@@ -173,7 +197,7 @@ def _finding(
     seen: Beside,
     names: tuple[str, ...],
     how: str,
-    seeds: list[RankPlace],
+    more: list[RankPlace],
     cure: str,
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
@@ -188,7 +212,7 @@ def _finding(
             RankPlace(
                 ranks=numbers, place=ranks[0].wrappers[0].place, doing="wrapped another module"
             ),
-            *seeds,
+            *more,
         ),
         cause=f"{seen.type} is no part of a DistributedDataParallel, and {listed(names)} of it, "
         f"which {how}, {'is' if len(names) == 1 else 'are'} not the same on {named(numbers)}.",

@@ -85,6 +85,8 @@ def _stuck(rank: RankEvidence, given: dict[str, Any], time: float) -> Stuck:
 def _remember(rank: RankEvidence, pause: Stuck | None, time: float) -> None:
     if pause is None:
         return
+    if pause.waiting and pause is rank.stuck:
+        rank.stood = pause
     errors = (*rank.thrown[-1:], *rank.exceptions[-1:])
     is_broken_off = any(pause.since <= each.time <= time for each in errors)
     if is_broken_off or time - pause.since > _PAUSE:

@@ -25,6 +25,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
         rank.forget()
     rank.joined_by, rank.nested = joined_by, nested
     rank.pid, rank.torch = given["pid"], given["torch"]
+    rank.python = given.get("python") or ""
     rank.world_size, rank.boot = given["world_size"], given["boot"]
     rank.host, rank.agent = given.get("host") or "", given.get("agent") or 0
     rank.parent = given.get("parent") or 0
