@@ -47,7 +47,8 @@ def guarded(perform: Callable[[], None], *, silent: bool = False) -> int:
     except typer.Exit as end:
         return end.exit_code
     except _UsageError as error:
-        return _complain(error.format_message(), silent)  # type: ignore[attr-defined]
+        said: str = error.format_message()  # type: ignore[attr-defined]
+        return _complain(said.replace(": Value error, ", ": ", 1), silent)
     except Complaint as error:
         return _complain(str(error), silent and not error.of_this_rank, error.code)
     except output.OutputError as error:

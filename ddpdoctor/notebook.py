@@ -6,19 +6,28 @@ What is told goes to stderr, and nothing where nothing is wrong.
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ddpdoctor import api, watch
+from ddpdoctor import watch
+from ddpdoctor.annotate import annotate
+from ddpdoctor.catalog import Finding
+from ddpdoctor.evidence import Place
 from ddpdoctor.lint.command import LintOptions, examine, shown
 from ddpdoctor.lint.configuration import UsageError
+from ddpdoctor.postmortem.material import NothingToRead
+from ddpdoctor.postmortem.reading import read
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.model import render
 
 _NAME = "notebook.ipynb"
+_CELLS = "cells.py"
 _doctors: dict[int, _Doctor] = {}
 
 
@@ -40,6 +49,8 @@ class _Doctor:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._cells: list[str] = []
+        self._ran: list[str] = []
+        """All of them, as IPython has handed them to Python."""
         self._told: set[Path] = set()
         self._run_dir = Path(f"reports/run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         self._run_dir = self._run_dir.absolute()
@@ -54,6 +65,7 @@ class _Doctor:
 
     def read(self, info: Any) -> None:
         """Tell what `lint` finds in a cell that is about to run, after all that ran before it."""
+        self._ran.append(self._shell.transform_cell(str(info.raw_cell)))
         cells = [*self._cells, str(info.raw_cell)]
         document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
         options = LintOptions(paths=("-",), stdin_filename=_NAME, jobs=1)
@@ -76,9 +88,40 @@ class _Doctor:
             return
         self._told |= new
         try:
-            findings = api.diagnose(self._run_dir)
-        except ValueError:  # no rank has written anything
+            findings = read(self._run_dir).judge()
+        except NothingToRead:  # no rank has written anything
             return
+        findings = annotate(self._in_one_file(findings))
         if findings:
             told = of_job("diagnose", [], findings, subject=("ddpdoctor", "diagnose"))
             print(render(told, "text"), end="", file=sys.stderr)
+
+    def _in_one_file(self, findings: list[Finding]) -> list[Finding]:
+        """With their places in a file that holds all cells, as nobody can read those of a cell."""
+        file, text, begins = self._run_dir / _CELLS, "", dict[str, int]()
+        for number, cell in enumerate(self._ran, 1):
+            text += f"# cell {number}\n"
+            begins[cell.strip()] = text.count("\n")
+            text += f"{cell.rstrip()}\n"
+        file.write_text(text, encoding="utf-8")
+
+        def there(place: Place) -> Place:
+            cell = "".join(linecache.getlines(place.file)).strip()
+            if cell not in begins or Path(place.file).exists():
+                return place
+            return replace(place, file=str(file), line=begins[cell] + place.line)
+
+        return [_moved(each, there) for each in findings]
+
+
+def _moved(finding: Finding, there: Callable[[Place], Place]) -> Finding:
+    places = tuple(
+        at.model_copy(
+            update={
+                "place": at.place and there(at.place),
+                "stack": tuple(map(there, at.stack)),
+            }
+        )
+        for at in finding.places
+    )
+    return finding.model_copy(update={"places": places})

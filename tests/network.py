@@ -22,6 +22,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.patience import ENDLESS
+
 DEVICE = "eth0"
 """The network device of each host."""
 ADDRESS = "10.7.0.{host}"
@@ -73,7 +75,7 @@ class Relay:
         self._is_cut, self._is_laid = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._carry, name="cable", daemon=True)
         self._thread.start()
-        assert self._is_laid.wait(60)
+        assert self._is_laid.wait(ENDLESS)
 
     def cut(self) -> None:
         """Carry no more."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+ENDLESS = 600
+"""Seconds that a command takes only if it hangs, on however busy a machine."""
 _PAUSE = 0.1
 _WORK = 0.005
 _LEAST = 1 / 6

@@ -25,6 +25,7 @@ from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.environment.model import Environment, EnvironmentReport, Python, Unknown
 from ddpdoctor.launch import LaunchError
 from ddpdoctor.report.model import Report
+from tests.patience import ENDLESS
 
 WELL: dict[str, Status] = {"broken": "recognised", "documented": "fails", "fix": "holds"}
 Capture = pytest.CaptureFixture[str]
@@ -117,7 +118,7 @@ def complaint(capsys: Capture) -> str:
             "'xml' is not one of 'text', 'concise', 'json', 'junit', 'markdown', 'sarif', 'html'",
         ),
         ("check --backend mpi", "'mpi' is not one of"),
-        ("check --suite slow", "'slow' is not one of 'all', 'quick'"),
+        ("check --suite slow", "'--suite': 'slow' is not one of 'all', 'quick'"),
         ("check --color sometimes", "'sometimes' is not one of"),
         ("check --select DDP999", "'DDP999'"),
         ("check --select DDP101,nonsense", "'nonsense'"),
@@ -643,7 +644,9 @@ except (KeyboardInterrupt, SystemExit) as end:
     print("interrupted", *end.args)
 logging._lock = kept
 """.replace("NAME", name)
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=ENDLESS
+    )
     said = "" if name == "SIGINT" else f" {128 + getattr(signal, name)}"
     assert (ran.stdout, ran.stderr) == (f"interrupted{said}\n", "")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ddpdoctor import catalog
-from ddpdoctor.report.words import KINDS, plain_markdown
+from ddpdoctor.report.words import KINDS, markdown_prose
 from tests.reference import differences, verdicts
 
 REFERENCE = Path(__file__).parent.parent / "reports" / "reference" / "gloo-4-ranks.md"
@@ -16,7 +16,7 @@ def test_the_reference_has_every_form_of_the_catalogue_and_no_other() -> None:
         (
             pitfall.code,
             KINDS[each.kind],
-            plain_markdown(each.summary + (each.source and f" [{each.source}]")),
+            markdown_prose(each.summary + (each.source and f" [{each.source}]"), in_table=True),
         )
         for pitfall in catalog.load().values()
         for each in pitfall.variants

@@ -75,6 +75,7 @@ def attach(
         annotate(list(seen.findings)),
         subject=("ddpdoctor", "attach", *map(str, pids or ())),
         not_seen=seen.not_seen,
+        are_jobs=True,
     )
     shown = redacted(report) if redact else report
     output.deliver(shown, format_.value, target, colour.value)

@@ -31,8 +31,11 @@ _LACKS = "not checked ("
 def told(report: EnvironmentReport) -> Report:
     """What every format shows of it."""
     known = tuple((one_line(n), one_line(v)) for n, v in facts(report.environment))
+    python, torch = report.environment.python, report.environment.torch
     return Report(
         command="env",
+        versions=(f"torch {torch.version}, " if isinstance(torch, Torch) else "")
+        + f"Python {python.version}",
         verdict=summary(report),
         findings=report.findings,
         not_seen=tuple(f"{name}: {value}" for name, value in known if _LACKS in value),

@@ -9,7 +9,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.report import words
 from ddpdoctor.report.model import Group, Report
 from ddpdoctor.report.output import Page
-from ddpdoctor.report.words import plain_markdown
+from ddpdoctor.report.words import markdown_prose, plain_markdown
 
 _MOST = 1000
 """Findings that are told; GitHub shows no page that long."""
@@ -35,7 +35,7 @@ def _parts(report: Report) -> Iterator[str]:
         yield _group(group)
     if report.to_do:
         lines = (
-            f"- **{code}** {plain_markdown(what)} `{command}`"
+            f"- **{code}** {markdown_prose(f'{what} `{command}`')}"
             for code, what, command in report.to_do
         )
         yield "## What to do\n\n" + "\n".join(lines)
@@ -47,11 +47,11 @@ def _parts(report: Report) -> Iterator[str]:
 def _group(group: Group) -> str:
     if not group.rows:
         return ""
-    rows = [[plain_markdown(cell) for cell in row] for row in group.rows]
+    rows = [[markdown_prose(cell, in_table=True) for cell in row] for row in group.rows]
     for row, state in zip(rows, group.states, strict=False):
         row[1] = f"**{row[1]}**" if state == "bad" else row[1]
     head = f"## {plain_markdown(group.title)}"
-    return "\n\n".join(filter(None, (head, plain_markdown(group.note), _rows(group.columns, rows))))
+    return "\n\n".join(filter(None, (head, markdown_prose(group.note), _rows(group.columns, rows))))
 
 
 def _finding(report: Report, finding: Finding) -> str:
@@ -59,7 +59,8 @@ def _finding(report: Report, finding: Finding) -> str:
     sure = plain_markdown(words.headline(report, finding))
     parts = [
         f"## {head} ({finding.severity}, {sure})",
-        table(words.COLUMNS, words.rows(finding)),
+        table(words.COLUMNS, words.standing(finding)),
+        f"At {plain_markdown(report.where(finding))}:" if finding.span else "",
     ]
     if (excerpt := report.excerpt_of(finding)) is not None:
         marked = (
@@ -68,17 +69,17 @@ def _finding(report: Report, finding: Finding) -> str:
         )
         parts.append(code("\n".join(marked)))
     parts += [
-        f"**Cause:** {plain_markdown(finding.cause)}",
+        f"**Cause:** {markdown_prose(finding.cause)}",
         _list("**Evidence:**", finding.evidence),
         _list("**As a consequence:**", finding.consequences),
-        f"**Remedy:** {plain_markdown(' '.join(words.remedy(finding)))}",
+        f"**Remedy:** {markdown_prose(' '.join(words.remedy(finding)))}",
     ]
     return "\n\n".join(filter(None, parts))
 
 
 def table(columns: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     """Text in rows and columns; "" without a row."""
-    return _rows(columns, [[plain_markdown(cell) for cell in row] for row in rows])
+    return _rows(columns, [[markdown_prose(cell, in_table=True) for cell in row] for row in rows])
 
 
 def _rows(columns: Sequence[str], rows: list[list[str]]) -> str:
@@ -89,7 +90,7 @@ def _rows(columns: Sequence[str], rows: list[list[str]]) -> str:
 
 
 def _list(title: str, items: Iterable[str]) -> str:
-    lines = [f"- {plain_markdown(item)}" for item in items]
+    lines = [f"- {markdown_prose(item)}" for item in items]
     return "\n".join([title, "", *lines]).strip() if lines else ""
 
 

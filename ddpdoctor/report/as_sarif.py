@@ -96,7 +96,7 @@ def _result(report: Report, finding: Finding, rule: int, fingerprint: str) -> di
     steps = [{"location": each} for each in reversed(chain)]
     text = [
         f"{one_line(finding.cause)} ({words.headline(report, finding)})",
-        *(one_line(" ".join(filter(None, row))) for row in words.rows(finding)),
+        *(one_line(" ".join(filter(None, row))) for row in words.standing(finding)),
         *map(one_line, (*finding.evidence, *finding.consequences)),
         f"help: {' '.join(words.remedy(finding))}",
     ]

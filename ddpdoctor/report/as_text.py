@@ -67,7 +67,7 @@ def finding(report: Report, each: Finding, page: Page) -> str:
 
 
 def _heading(report: Report, page: Page) -> str:
-    if not (report.machine or report.facts):
+    if report.attempts or not (report.machine or report.facts):
         return ""
     return _bold(f"ddpdoctor {report.command}: {report.machine or report.ddpdoctor}", page)
 

@@ -18,7 +18,7 @@ from ddpdoctor.evidence import Place, attempt_number, signal_name
 from ddpdoctor.report.excerpts import excerpts
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Case, EndedBy, Group, Report, gravest_first
-from ddpdoctor.report.words import COLUMNS, Row, count, one_line, row
+from ddpdoctor.report.words import COLUMNS, Row, count, on, one_line, row
 
 _STACKS = 32
 _NAMED = 3
@@ -38,6 +38,7 @@ def of_job(
     not_seen: Sequence[str] = (),
     unread: Sequence[str] = (),
     run_dir: Path | None = None,
+    are_jobs: bool = False,
 ) -> Report:
     """Read the source lines that the findings name. `status` is as Popen.returncode gives it."""
     ordered = gravest_first(tuple(findings))
@@ -45,6 +46,8 @@ def of_job(
         Report(
             command=command,
             subject=tuple(subject),
+            machine=_hosts(attempts[-1]) if attempts else "",
+            versions=attempts[-1].versions if attempts else "",
             directory=_working_directory(),
             started=started or datetime.now(UTC),
             seconds=seconds,
@@ -54,6 +57,7 @@ def of_job(
             unread=tuple(unread),
             excerpts=excerpts(_worth_reading(ordered, attempts)),
             attempts=tuple(attempts),
+            are_jobs=are_jobs,
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
             ended_by=ended_by,
@@ -66,7 +70,7 @@ def of_job(
 def completed_by(report: Report) -> Report:
     """The report with all that follows from what it knows of the job: verdict, notes, rows."""
     notes = [_earlier(report), _not_read(report)]
-    if report.run_dir and report.command == "run":
+    if report.run_dir:
         notes.append(f"what the ranks wrote: {one_line(report.run_dir)}")
     told = {
         "verdict": _verdict(report),
@@ -86,6 +90,11 @@ def _worth_reading(findings: Sequence[Finding], attempts: Sequence[Attempt]) -> 
     yield from (call.place for line in lines for call in line.calls if call.place is not None)
 
 
+def _hosts(attempt: Attempt) -> str:
+    """The hosts of its ranks, as in "on node01, node02"."""
+    return on(sorted({line.host for line in attempt.ranks if line.host})).strip()
+
+
 def _working_directory() -> str:
     try:
         return os.getcwd()  # noqa: PTH109 - Path.cwd() would do the same
@@ -98,15 +107,15 @@ def _verdict(report: Report) -> str:
     found = Counter(finding.severity for finding in report.findings)
     counts = (found["error"], "error"), (found["warning"], "warning"), (found["info"], "note")
     parts = [count(number, noun) for number, noun in counts if number]
-    attempts, is_attached = report.attempts, report.command == "attach"
+    attempts = report.attempts
     size = attempts[-1].world_size if attempts else 0
-    if is_attached:
+    if report.are_jobs:
         size = sum(len(attempt.ranks) for attempt in attempts)
     about = [count(size, "rank")] if size else []
     if len(attempts) > 1:
-        about.append(count(len(attempts), "job" if is_attached else "attempt"))
+        about.append(count(len(attempts), "job" if report.are_jobs else "attempt"))
     about += [_outcome(report)] if _outcome(report) else []
-    about += [f"{report.seconds:.1f} s"] if report.command == "run" else []
+    about += [f"{report.seconds:.1f} s"] if report.seconds else []
     told = ", ".join(parts) or "nothing was found"
     return "; ".join(filter(None, (told, ", ".join(about))))
 
@@ -126,7 +135,7 @@ def _outcome(report: Report) -> str:
 
 def _earlier(report: Report) -> str:
     """What became of all attempts but the one that is told of; "" if there is no other."""
-    if report.command == "attach":
+    if report.are_jobs:
         return ""
     told = [
         f"launch {number} ({', '.join(sorted({line.fate for line in attempt.ranks}))})"
@@ -155,22 +164,24 @@ def _number(report: Report, attempt: Attempt) -> int:
 def _group(report: Report, attempt: Attempt) -> Group:
     """The ranks of a launch, and a case for each rank of the last one."""
     is_last = attempt is report.attempts[-1]
-    # A terminal has them where nothing else was found, and where each attempt is a job of its own.
-    is_told = is_last and report.command == "diagnose" and not report.findings
+    # A terminal has them where nothing else was found and it has not seen the job end, and where
+    # each attempt is a job of its own.
+    is_over = report.exit_code is not None or report.signal is not None
+    is_told = is_last and not is_over and not report.findings
     return Group(
         title=_launch(report, attempt),
         columns=(*COLUMNS[:-1], "fate"),
         rows=tuple(_fates(attempt)),
-        is_detail=report.command != "attach" and not is_told,
+        is_detail=not (report.are_jobs or is_told),
         cases=tuple(_cases(report, attempt)) if is_last else (),
         seconds=report.seconds,
     )
 
 
 def _launch(report: Report, attempt: Attempt) -> str:
-    """An attempt as a heading: "4 ranks", "4 ranks in launch 1 of 2"; under `attach` its job."""
+    """An attempt as a heading: "4 ranks", "4 ranks in launch 1 of 2"; or with its job's name."""
     told = count(len(attempt.ranks), "rank")
-    if report.command == "attach":
+    if report.are_jobs:
         return f"{told} of {one_line(attempt.name)}"
     if len(report.attempts) == 1:
         return told

@@ -19,6 +19,7 @@ from ddpdoctor.evidence import (
     signal_name,
 )
 from ddpdoctor.evidence.events.losses import Loss
+from ddpdoctor.report.words import one_line
 
 _MARKS = 40
 _DID = {
@@ -179,6 +180,8 @@ class Attempt(_Frozen):
     ranks: tuple[RankLine, ...]
     seconds: float = 0.0
     """From the first to the last thing that is known of it."""
+    versions: str = ""
+    """As in "torch 2.13.0, Python 3.11.7"; several of each where its ranks differ."""
     steps: tuple[Step, ...] = ()
     """The latest that were looked at."""
     parameter_steps: tuple[int, ...] = ()
@@ -201,11 +204,21 @@ class Attempt(_Frozen):
             world_size=evidence.world_size,
             ranks=tuple(RankLine.of(rank, zero[rank.boot], calls) for rank in evidence.ranks),
             seconds=max((max(times) - min(times) for times in clocks.values() if times), default=0),
+            versions=_versions(evidence),
             steps=tuple(_steps(evidence, zero))[-_STEPS:],
             **_apart(evidence),
             metrics=tuple(_metrics(evidence)),
             losses=tuple(_losses(evidence)),
         )
+
+
+def _versions(evidence: Evidence) -> str:
+    known = {
+        "torch": {rank.torch for rank in evidence.ranks if rank.torch},
+        "Python": {rank.python for rank in evidence.ranks if rank.python},
+    }
+    told = (f"{name} {' and '.join(sorted(which))}" for name, which in known.items() if which)
+    return one_line(", ".join(told))
 
 
 def _steps(evidence: Evidence, zero: dict[str, float]) -> Iterator[Step]:
@@ -399,17 +412,19 @@ def _marks(rank: RankEvidence, zero: float) -> Iterator[Mark]:
         ends = [each.time for each in (*rank.exceptions, rank.fate) if each]
         until = min(ends, default=stuck.seen)
         # Two looks may have seen it in the same line of two steps: it waits in nothing that it had
-        # not issued.
-        since = max([stuck.since, *(each.begun for each in stuck.waiting[:1])])
+        # not issued. What its own line issued it waits in since then, not since the first look.
+        since = stuck.since
+        for call in stuck.waiting[:1]:
+            since = call.begun if call.place == stuck.place else max(since, call.begun)
         text = f"blocked in {_blocked_in(rank) or 'a call'}"
         yield mark("blocked", min(since, until), until, text, stuck.place)
     if rank.fate is not None:
-        text = "ended from outside" if rank.fate.killed_by_us else _end(rank.fate)
+        text = "was ended" if rank.fate.killed_by_us else _end(rank.fate)
         yield mark("end", rank.fate.time, rank.fate.time, text)
     for error in rank.exceptions:
         yield mark("exception", error.time, error.time, f"raised {error.type}", error.place)
     for warned in rank.warnings[: _MARKS // 4]:
-        text = f"{warned.category}: {warned.message}"
+        text = f"warned: {warned.category}: {warned.message}"
         yield mark("warning", warned.time, warned.time, text, warned.place)
     for pause in rank.pauses[-8:]:
         waited = f"waited in {pause.waiting[0].op} #{pause.waiting[0].seq}" if pause.waiting else ""

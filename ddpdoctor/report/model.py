@@ -76,6 +76,8 @@ class Report(_Frozen):
     """The command line that was looked at."""
     machine: str = ""
     """What it ran on, on one line."""
+    versions: str = ""
+    """Of what was looked at, as in "torch 2.13.0, Python 3.11.7"; of the job, if it was one."""
     directory: str = ""
     """Paths are shown relative to it."""
     started: datetime = Field(default_factory=lambda: datetime.now(UTC))
@@ -98,6 +100,8 @@ class Report(_Frozen):
     excerpts: tuple[Excerpt, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     """Of a job: its launches, the one that it ended with last."""
+    are_jobs: bool = False
+    """Each attempt is a job of its own."""
     exit_code: int | None = None
     """Of a job."""
     signal: int | None = None
@@ -143,9 +147,10 @@ class Report(_Frozen):
 
     @property
     def about(self) -> str:
-        """The doctor, the machine and the time, on one line."""
+        """The machine, the versions, the doctor and the time, on one line."""
         when = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-        return ", ".join(filter(None, (self.machine, f"ddpdoctor {self.ddpdoctor}", when)))
+        about = self.machine, self.versions, f"ddpdoctor {self.ddpdoctor}", when
+        return ", ".join(filter(None, about))
 
     def fails_on(self, severity: str) -> bool:
         """Whether a finding is as grave as this, or graver; none is as grave as "never"."""

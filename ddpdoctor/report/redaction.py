@@ -27,6 +27,7 @@ def redacted(report: Report) -> Report:
     """The same report on a job, with nothing in it that was the user's own."""
     told = {
         "subject": (PurePath(report.subject[0]).name, _LEFT_OUT) if report.subject else (),
+        "machine": "",
         "directory": "",
         "attempts": tuple(_attempt(each) for each in report.attempts),
         "findings": tuple(redacted_finding(each) for each in report.findings),

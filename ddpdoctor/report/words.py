@@ -19,6 +19,7 @@ _CERTAINTY = {
     "certain": "read in the source, not observed",
     "likely": "likely, by the source alone",
 }
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _SPECIAL_IN_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#~&])")
 Row = tuple[str, str, str, str, str]
 """What some ranks did at one line: who, line, function, doing, waits or fate."""
@@ -34,6 +35,19 @@ def one_line(text: str) -> str:
 def plain_markdown(text: str) -> str:
     """Text on one line with nothing in it that Markdown or HTML would act upon."""
     return _SPECIAL_IN_MARKDOWN.sub(r"\\\1", one_line(text))
+
+
+def markdown_prose(text: str, *, in_table: bool = False) -> str:
+    """The same, with what stands in backticks as code, in which a table alone is acted upon."""
+
+    def told(part: str, is_code: int) -> str:
+        # Behind a backslash of its own no bar of a table can be escaped.
+        if not is_code or (in_table and r"\|" in part):
+            return _SPECIAL_IN_MARKDOWN.sub(r"\\\1", f"`{part}`" if is_code else part)
+        bar = r"\|" if in_table else "|"
+        return f"`{part.replace('|', bar)}`"
+
+    return "".join(told(each, n % 2) for n, each in enumerate(_CODE.split(one_line(text))))
 
 
 def count(number: int, noun: str) -> str:

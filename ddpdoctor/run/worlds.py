@@ -24,6 +24,7 @@ from ddpdoctor.evidence import (
     RankEvidence,
     attempt_number,
     boot,
+    named,
     world_size,
 )
 from ddpdoctor.observation import Observation
@@ -93,6 +94,8 @@ class WatchedWorld:
         """The doctors of other hosts, if ranks run there."""
         self._shown: tuple[Evidence, Deadlock | None] = (self.evidence, None)
         """What they have shown last, and what it proves."""
+        self._faults: list[str] = []
+        """Of detectors of ours, in words."""
 
     @property
     def evidence(self) -> Evidence:
@@ -138,7 +141,7 @@ class WatchedWorld:
         if deadlock is not None and not self.deadlocked:
             self.proven_after = now - deadlock.since
             ranks = tuple(self.evidence.ranks[blocked.rank] for blocked in deadlock.blocked)
-            self._proof = _Proof(now, ranks, _diagnosed(evidence))
+            self._proof = _Proof(now, ranks, _diagnosed(evidence, self._faults))
 
     def meet(self, shared: Path | None) -> None:
         """Look for the doctors of other hosts, once it shows that ranks run there.
@@ -247,11 +250,11 @@ class WatchedWorld:
             return self._proof.findings
         if self._company is not None and self._company.speaks_elsewhere:
             return []
-        return _diagnosed(self.evidence)
+        return _diagnosed(self.evidence, self._faults)
 
     def not_seen(self) -> list[str]:
         """What could not be watched, one line each."""
-        lines = []
+        lines = list(dict.fromkeys(self._faults))
         silent = [rank.rank for rank in self.evidence.ranks if rank.pid == 0]
         if self._company is not None:
             # Of an attempt that is over, the first doctor tells together with the next.
@@ -259,8 +262,7 @@ class WatchedWorld:
                 lines += self._company.not_seen()
         elif silent and len(silent) < self.evidence.world_size:
             lines.append(
-                f"{len(silent)} of {self.evidence.world_size} ranks wrote nothing here: "
-                f"{', '.join(map(str, silent[:20]))}{'…' if len(silent) > 20 else ''} "
+                f"{named(silent)} of {self.evidence.world_size} wrote nothing here "
                 "(each host of a job has a doctor of its own)"
             )
         lines += words.cut_short([r.rank for r in self.evidence.ranks if r.cut_short])
@@ -466,8 +468,8 @@ def _state(pid: int) -> str:
         return ""
 
 
-def _diagnosed(evidence: Evidence) -> list[Finding]:
-    return located(annotate(diagnose(evidence)), evidence)
+def _diagnosed(evidence: Evidence, faults: list[str]) -> list[Finding]:
+    return located(annotate(diagnose(evidence, faults)), evidence)
 
 
 def _verdict(findings: list[Finding]) -> str:

@@ -13,7 +13,7 @@ import pytest
 from ddpdoctor.attach import session, stacks
 from ddpdoctor.attach.processes import find
 from ddpdoctor.attach.session import NothingFound, attach
-from tests.patience import within
+from tests.patience import ENDLESS, within
 
 SCRIPT = """\
 import os, sys, time
@@ -72,8 +72,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     for process in (*processes, *family):
         process.kill()
     for each in processes:
-        each.wait(10)
-    assert psutil.wait_procs(family, timeout=10)[1] == []
+        each.wait(ENDLESS)
+    assert psutil.wait_procs(family, timeout=ENDLESS)[1] == []
 
 
 def _start(mode: str, folder: Path, begun: list[subprocess.Popen[bytes]]) -> None:
@@ -132,7 +132,7 @@ def test_the_lines_of_a_deadlock_are_found_and_the_job_is_left_alone(start: Star
     done = subprocess.run(
         [sys.executable, "-m", "ddpdoctor", "attach", *map(str, pids), "--format", "json"],
         capture_output=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert done.returncode == 1, done.stderr
@@ -200,7 +200,7 @@ def test_a_process_that_is_no_rank_is_one_line() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "ddpdoctor", "attach", "999999999"],
         capture_output=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)

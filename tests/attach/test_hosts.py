@@ -16,6 +16,7 @@ from ddpdoctor.attach.processes import FoundJob, RankProcess
 from ddpdoctor.attach.session import Look, NothingFound
 from ddpdoctor.attach.stacks import Sample
 from ddpdoctor.evidence import Place
+from tests.patience import ENDLESS
 
 C10D = "/site-packages/torch/distributed/distributed_c10d.py"
 
@@ -104,6 +105,6 @@ def test_hosts_without_ranks_are_one_line(tmp_path: Path, over: str) -> None:
 def test_the_command_takes_hosts_or_processes_and_not_both() -> None:
     command = [sys.executable, "-m", "ddpdoctor", "attach", "--hosts", "a", "7"]
     done = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert "give --hosts or PID" in done.communicate(timeout=60)[1]
+    assert "give --hosts or PID" in done.communicate(timeout=ENDLESS)[1]
     assert done.returncode == 2
     assert json.loads(told(look([0])))["jobs"][0]["world_size"] == 4

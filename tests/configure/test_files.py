@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ddpdoctor.configure.files import LAUNCHERS
 from ddpdoctor.configure.plan import Impossible, Plan
 from ddpdoctor.configure.trial import attempt
+from tests.patience import ENDLESS
 from tests.run.launchers import slurm
 
 PLAN = Plan(
@@ -97,7 +98,7 @@ def test_the_users_own_script_trains_as_the_file_says_it_is_started(
         env={**os.environ, **more, "PATH": search},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=ENDLESS,
     )
     said = ran.stdout + "".join(log.read_text() for log in tmp_path.glob("*.out"))
     assert ran.returncode == 0, ran.stderr + said

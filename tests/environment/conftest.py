@@ -14,6 +14,7 @@ from ddpdoctor.environment.checks import findings
 from ddpdoctor.environment.facts import launcher, network, variables
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Environment
+from tests.patience import ENDLESS
 
 
 def _environment_with(environ: Mapping[str, str], **facts: Any) -> Environment:
@@ -32,7 +33,7 @@ def _child(code: str, *prefix: str, **environ: str) -> str:
         env={"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", ""), **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()

@@ -17,6 +17,7 @@ import pytest
 from environment_cases import Diagnose
 
 from ddpdoctor.environment.variables import known
+from tests.patience import ENDLESS
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -49,7 +50,7 @@ def perform(folder: Path) -> str:
         text=True,
     )
     try:
-        return process.communicate(timeout=240)[0]
+        return process.communicate(timeout=ENDLESS)[0]
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 import pytest
 from quick import QUICK_TORCH
 
+from tests.patience import ENDLESS
+
 
 @pytest.fixture
 def bare() -> dict[str, str]:
@@ -23,7 +25,7 @@ def env(environ: dict[str, str], *options: str) -> subprocess.CompletedProcess[s
         env=environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
     )
 
 
@@ -54,7 +56,7 @@ def test_a_rank_that_torchrun_started_is_healthy() -> None:
         env={"PATH": os.environ.get("PATH", ""), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=ENDLESS,
     )
     document = json.loads(ended.stdout)
     assert document["data"]["environment"]["launchers"][0]["name"] == "torchrun"
@@ -96,7 +98,7 @@ def test_a_user_without_rights_network_and_home_is_told_all_the_same(bare: dict[
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     findings = json.loads(ended.stdout)["findings"]

@@ -30,6 +30,7 @@ from ddpdoctor.environment.model import (
     Torch,
     Unknown,
 )
+from tests.patience import ENDLESS
 from tests.run.launchers import slurm
 
 HERE = {"MASTER_ADDR": "192.0.2.7", "MASTER_PORT": "29512"}
@@ -287,7 +288,7 @@ def test_a_rank_of_a_real_launcher_has_no_warning_if_it_is_told_its_threads(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=ENDLESS,
     )
     assert ran.returncode == 0, ran.stderr
     count = len(os.sched_getaffinity(0))
@@ -319,7 +320,7 @@ def test_a_batch_script_that_forgets_srun_is_told_and_its_tasks_are_not(
         env={**environ, **request.getfixturevalue("of_slurm")},
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=ENDLESS,
     )
 
     def told(name: str) -> list[str]:

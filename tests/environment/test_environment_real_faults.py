@@ -21,6 +21,7 @@ from ddpdoctor.environment.facts import folder as folders
 from ddpdoctor.environment.facts import gpu, host, kernel, named_files, nccl_file, network
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel, Unknown
+from tests.patience import ENDLESS
 
 GROUPS = Path("/sys/fs/cgroup")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -42,7 +43,7 @@ def found(
         env={**without_torch(), **environ},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=ENDLESS,
     )
     assert ran.returncode in (0, 1), ran.stderr
     findings = json.loads(ran.stdout)["findings"]
@@ -62,7 +63,7 @@ def outcome(*prefix: str, code: str, **environ: str) -> str:
         env={"PATH": os.environ["PATH"], **environ},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=ENDLESS,
     )
     return (ran.stdout + ran.stderr).strip().splitlines()[-1]
 
@@ -143,7 +144,7 @@ def test_torchrun_minds_a_taken_29500_on_several_nodes_alone_as_env_says() -> No
             env={"PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=ENDLESS,
         )
 
     assert runs().returncode == 0
@@ -240,7 +241,7 @@ def test_what_mpirun_and_the_variables_say_of_a_rank_is_compared(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=ENDLESS,
     )
     told = [
         {one["code"] for one in json.loads((tmp_path / f"{rank}.json").read_text())["findings"]}
@@ -353,7 +354,7 @@ def test_ranks_for_which_a_control_group_is_too_small_are_killed_as_env_says(
             assert one.stdout
             one.stdout.readline()
         for one in ranks:
-            one.communicate(timeout=60)
+            one.communicate(timeout=ENDLESS)
         return sum(one.returncode == -signal.SIGKILL for one in ranks)
 
     assert killed(3) > 0

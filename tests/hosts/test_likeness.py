@@ -76,7 +76,7 @@ def one_by_one(rank: RankEvidence) -> RankEvidence:
         return replace(stuck, waiting=waiting, awaited=awaited)
 
     pauses = [each for each in map(timeless, rank.pauses) if each is not None]
-    return replace(rank, stuck=timeless(rank.stuck), pauses=pauses)
+    return replace(rank, stuck=timeless(rank.stuck), stood=timeless(rank.stood), pauses=pauses)
 
 
 @settings(max_examples=300)

@@ -15,6 +15,7 @@ import pytest
 
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from tests.launch.helpers import BODIES, Family, run, wait_until
+from tests.patience import ENDLESS
 
 ROOT = Path(__file__).parents[2]
 HELPERS = 2  # server and keeper
@@ -143,10 +144,10 @@ def test_a_doctor_that_is_ended_leaves_nobody(
         (bystander,) = (p for p in psutil.Process(doctor.pid).children() if p.cmdline()[1] == "-m")
         assert len(family.members()) == 2 + HELPERS + 2 * PER_RANK
         os.killpg(doctor.pid, number)  # as a terminal does
-        assert doctor.wait(60) == -number
+        assert doctor.wait(ENDLESS) == -number
         if number == signal.SIGINT:
             assert family.members() == [bystander], "an interrupted doctor leaves tidily"
         wait_until(lambda: family.members() == [bystander])
         bystander.kill()
-        bystander.wait(60)
+        bystander.wait(ENDLESS)
         assert list(temporary.glob("ddpdoctor-*")) == []

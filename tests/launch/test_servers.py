@@ -15,6 +15,7 @@ import pytest
 
 from ddpdoctor.launch import ForkServer, Job, LaunchError, server
 from tests.launch.helpers import BODIES, Family, run
+from tests.patience import ENDLESS
 
 
 @pytest.mark.parametrize(
@@ -151,6 +152,6 @@ def test_a_server_that_can_fork_no_more_takes_its_folder_with_it(tmp_path: Path)
             stderr=subprocess.PIPE,
         )
         socket.send_fds(ours, [b"w"], [theirs.fileno()])
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=ENDLESS)
     assert (process.returncode, b"no more" in said) == (0, True), said
     assert [*tmp_path.glob("ddpdoctor-*")] == []

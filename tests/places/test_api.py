@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,40 @@ def test_ranks_that_begin_to_watch_agree_on_a_folder(
     assert kinds.index("group") < kinds.index("collective")
     assert "file" not in kinds, "the doctor's folder is none of the job's"
     assert len(list((shared_path / "reports").iterdir())) == 1
+
+
+@pytest.mark.distributed(nproc=1, watch=False)
+def test_the_tracebacks_of_a_watched_job_have_its_own_frames_alone(
+    shared_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shared_path)
+    watch.start()
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+
+    def fails(_: torch.Tensor) -> None:
+        raise RuntimeError
+
+    def backward() -> None:
+        output = model(torch.ones(3, 2))
+        output.register_hook(fails)
+        output.sum().backward()
+
+    broken: list[Callable[[], object]] = [
+        lambda: model(torch.ones(3, 5)),
+        backward,
+        lambda: dist.all_reduce(torch.ones(2, dtype=torch.int16)),
+        lambda: list(torch.utils.data.DataLoader([torch.ones(1), torch.ones(2)], batch_size=2)),
+    ]
+    for call in broken:
+        with pytest.raises(RuntimeError) as told:
+            call()
+        files = [frame.filename for frame in traceback.extract_tb(told.value.__traceback__)]
+        assert files.count(__file__) >= 2, "the job's own are there"
+        assert len(files) > 2, "and torch's"
+        assert not [file for file in files if "/ddpdoctor/watch/" in file]
+    (log,) = shared_path.glob("reports/run-*/attempt-*/rank-0.log")
+    thrown = [line for line in log.read_text().splitlines() if '"thrown"' in line]
+    assert len(thrown) == len(broken)
 
 
 @pytest.mark.distributed(nproc=2, backend=None, watch=False)

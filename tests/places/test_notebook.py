@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ import pytest
 
 import ddpdoctor
 from ddpdoctor import watch
-from tests.postmortem.test_run_directory import blocked
+from tests.postmortem.test_run_directory import blocked, log_of, write
 
 Capture = pytest.CaptureFixture[str]
 
@@ -28,6 +29,9 @@ class Shell:
 
     def unregister(self, event: str, function: Callable[[Any], None]) -> None:
         self.heard[event].remove(function)
+
+    def transform_cell(self, cell: str) -> str:
+        return cell.lstrip("\n")
 
     def run(self, cell: str, does: Callable[[], object] = lambda: None) -> None:
         for function in self.heard["pre_run_cell"]:
@@ -67,6 +71,33 @@ def test_what_happened_to_the_ranks_of_a_cell_is_told_once(shell: Shell, capsys:
     assert "train.py:8" in told
     shell.run("1 + 1")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["<ipython-input-2-0123456789ab>", "/tmp/ipykernel_7/1234567.py"],
+    ids=["shell", "kernel"],
+)
+def test_the_line_of_a_cell_is_told_and_read(shell: Shell, capsys: Capture, name: str) -> None:
+    imports = "import torch.distributed as dist"
+    train = (
+        "def main():\n    if dist.get_rank() == 0:\n        dist.barrier()\n    dist.all_reduce(t)"
+    )
+    linecache.cache[name] = (len(train), None, train.splitlines(keepends=True), name)
+    (run,) = Path("reports").iterdir()
+    shell.run(f"\n\n{imports}")
+    shell.run(train)
+
+    def hang() -> None:
+        logs = {0: log_of(0, "barrier", 3), 1: log_of(1, "all_reduce", 4)}
+        write(run, {rank: text.replace("/home/u/train.py", name) for rank, text in logs.items()})
+
+    capsys.readouterr()
+    shell.run("notebook_launcher(main)", hang)
+    told = capsys.readouterr().err
+    assert "DDP401 rank-conditional-collective · deadlock proven" in told
+    assert "cells.py:6" in told
+    assert "        dist.barrier()" in told
 
 
 def test_it_can_be_unloaded(shell: Shell) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.patience import ENDLESS
+
 MARK = "DDPDOCTOR_TEST_REPORTS"
 # Without the plugins that happen to be installed, which cost seconds.
 PLUGINS = ["-p", "ddpdoctor.pytest_plugin", "-p", "xdist.plugin"]
@@ -145,7 +147,7 @@ def number_of(file: Path, mark: str) -> int:
 
 def run(folder: Path, *arguments: str, what: str = "") -> tuple[int, str]:
     process = start(folder, *arguments, what=what)
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=ENDLESS)
     assert living(folder) == []
     return process.returncode, output
 
@@ -281,7 +283,7 @@ def test_a_pytest_that_is_ended_leaves_nobody(tmp_path: Path, number: signal.Sig
         time.sleep(0.02)
     assert len(living(tmp_path)) == 5  # pytest, server, keeper, two ranks
     os.killpg(process.pid, number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=ENDLESS)
     deadline = time.monotonic() + 60
     while living(tmp_path):
         assert time.monotonic() < deadline

@@ -78,7 +78,7 @@ _LOOK = """
   };
 })()
 """
-# What a reader does with it.
+# What a reader does with it. The clipboard is another process's.
 _USE = """
 (async () => {
   const find = (selector) => document.querySelector(selector), seen = {};
@@ -115,8 +115,10 @@ _USE = """
     type("");
   }
   find("#copy")?.click();
-  await new Promise((done) => setTimeout(done, 50));
-  seen.copied = find("#copied")?.textContent;
+  const copied = find("#copied"), until = performance.now() + PATIENCE;
+  while (copied && !copied.textContent && performance.now() < until)
+    await new Promise((done) => setTimeout(done, 20));
+  seen.copied = copied?.textContent;
   return seen;
 })()
 """
@@ -217,7 +219,7 @@ class Browser:
 
     def use(self) -> dict[str, Any]:
         """What its tools do."""
-        return dict(self.ask(_USE))
+        return dict(self.ask(_USE.replace("PATIENCE", str(1000 * _PATIENCE))))
 
     def longest_task(self) -> float:
         """Milliseconds, while it is scrolled to its end, zoomed and searched."""

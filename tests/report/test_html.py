@@ -20,12 +20,13 @@ from run_samples import SOURCE, a_crowd, blocked_world, deadlock, evil_report, r
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.check.telling import told as of_check
 from ddpdoctor.evidence import ExceptionRecord, Fate, Place, Training, Wrapper
+from ddpdoctor.evidence.records import Warned
 from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.training import training
 from ddpdoctor.report.drawing import Axis, curves
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt, Metric
-from ddpdoctor.report.model import Report, render
+from ddpdoctor.report.model import Group, Report, render
 
 EMPTY = ("meta", "input")
 
@@ -163,6 +164,14 @@ def test_what_fares_like_no_other_is_on_top_though_small_findings_name_every_ran
     assert "0-0" in names
 
 
+def test_blamed_ranks_that_fare_all_the_same_are_folded_and_a_few_are_not(tmp_path: Path) -> None:
+    (attempt,) = parted(tmp_path, 400).attempts
+    for blamed, alone in ((range(400), 1), ((0, 7, 8, 9), 4)):
+        names = re.findall(r'<li data-ranks="(\d+)-(\d+)"', lanes(attempt, blamed))
+        assert sum(first == last for first, last in names) == alone
+        assert len(names) - alone <= 24
+
+
 def test_an_optimizer_step_is_linked_across_ranks(tmp_path: Path) -> None:
     (attempt,) = parted(tmp_path, 4).attempts
     drawn = lanes(attempt, ())
@@ -195,6 +204,21 @@ def test_the_gravest_is_opened_first_and_a_closed_one_says_where_it_is() -> None
     ]
     assert grave.place is not None
     assert all(f"{grave.place.file}:{grave.place.line}</small>" in line for *_, line in told)
+    cause = "under <code>if rank == 0:</code> (train.py:2)"
+    assert all(cause in line for *_, line in told), "a closed one says why, too"
+    assert 'placeholder="words, a code, a file"' in page
+    assert 'placeholder="words, a code, rank 12"' in render(report(grave, mild[0]), "html")
+
+
+def test_what_stands_in_backticks_is_code_in_every_cell() -> None:
+    asks = RankPlace(ranks=(0,), place=None, doing="`rank` asks")
+    found = deadlock().model_copy(update={"places": (*deadlock().places, asks)})
+    rows = Group(title="it", columns=("is", "what"), rows=(("x", "`DDP(model)`"),))
+    page = render(Report(command="check", verdict="", findings=(found,), groups=(rows,)), "html")
+    page = page.partition('<details id="issue"')[0]
+    assert "<code>rank</code> asks" in page
+    assert "<code>DDP(model)</code>" in page
+    assert "`" not in page.partition("</style>")[2].partition("<script>")[0]
 
 
 def test_a_rank_that_stood_still_before_is_blocked_after_what_it_did(tmp_path: Path) -> None:
@@ -217,6 +241,52 @@ def test_a_rank_is_blocked_in_a_call_since_it_was_issued_at_the_earliest(tmp_pat
     lives = Attempt.of("a", world).ranks
     blocked = [[round(m.at, 3) for m in line.marks if m.kind == "blocked"] for line in lives]
     assert blocked == [[9.1], [9.1]]
+
+
+def test_a_rank_is_blocked_since_its_own_line_called_and_else_since_it_was_seen(
+    tmp_path: Path,
+) -> None:
+    world = blocked_world(script(tmp_path), 2)
+    stuck = world.ranks[1].stuck  # it waits for a handle, in another line
+    assert stuck is not None
+    world.ranks[1].stuck = replace(stuck, place=Place("train.py", 5, "fit"))
+    lives = Attempt.of("a", world).ranks
+    blocked = [[round(m.at, 3) for m in line.marks if m.kind == "blocked"] for line in lives]
+    assert blocked == [[9.1], [9.5]]
+
+
+def test_the_story_says_from_which_lines_ranks_met_and_who_ended_them(tmp_path: Path) -> None:
+    file = script(tmp_path)
+    world = blocked_world(file, 3)
+    world.ranks[0].collectives[7] = replace(
+        world.ranks[0].collectives[7], place=Place(file, 4, "save")
+    )
+    world.ranks[1].warnings = [Warned("UserWarning", "a `tensor`", Place(file, 1, "fit"), 109.0)]
+    made = of_job("run", [Attempt.of("a", world)], [deadlock(file)], subject=("x",))
+    page = told(render(made.model_copy(update={"ended_by": "doctor"}), "html"))
+    assert (
+        "all_reduce #8 is the last in which ranks 0-2 met, from several lines: "
+        "rank 0 at train.py:4 , ranks 1, 2 at train.py:1" in page
+    )
+    assert "did the same" not in page
+    assert "rank 1 warned: UserWarning: a tensor at train.py:1" in page
+    assert "ranks 0-2 were ended by the doctor" in page
+    assert "by the doctor" not in told(render(made, "html"))
+
+
+def test_what_is_said_of_other_lines_stands_apart_from_the_stack(tmp_path: Path) -> None:
+    file = script(tmp_path)
+    asks = RankPlace(ranks=(0,), place=Place(file, 2, "save"), doing="`rank` asks")
+    waits, *others = deadlock(file).places
+    waits = waits.model_copy(update={"place": Place(file, 4, "save")})
+    found = deadlock(file).model_copy(update={"places": (waits, asks, *others)})
+    attempt = Attempt.of("a", blocked_world(file, 3))
+    page = render(of_job("run", [attempt], [found], subject=("x",)), "html")
+    stack, besides = re.findall(r'<[ou]l class="stack".*?</[ou]l>', page)[:2]
+    assert "train.py:5" in stack
+    assert "train.py:2" not in stack
+    assert "train.py:2" in besides
+    assert "<small><code>rank</code> asks</small>" in besides
 
 
 def test_where_nobody_parted_nothing_is_told_of_how_far_all_went(tmp_path: Path) -> None:
@@ -491,8 +561,8 @@ def test_in_a_browser_nothing_overflows_and_all_that_can_be_clicked_works(
                 assert (used["zoomed"], used["whole"], used["parting"]) == (True, True, True)
                 assert "dist.barrier()" in used["detail"]
                 assert "main" in used["detail"], "the way there too"
-                assert used["detail"].startswith("rank 0, 9.50 s: blocked in barrier #9")
-                assert used["next"].startswith("rank 1, 9.50 s: blocked in all_reduce #9")
+                assert used["detail"].startswith("rank 0, 9.10 s: blocked in barrier #9")
+                assert used["next"].startswith("rank 1, 9.10 s: blocked in all_reduce #9")
                 assert used["before"] == used["detail"]
                 assert used["searched"] == {"nonsense": 0, "one": 1, "rank": 1}
 

@@ -11,6 +11,7 @@ from run_samples import deadlock, evidence, evil_report, report, script
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
+from ddpdoctor.lint.report import Report as LintReport
 from ddpdoctor.report import as_json
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.job import of_job
@@ -221,3 +222,18 @@ def test_a_source_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     assert "DDP401" in render(report(deadlock(str(binary))), "text")
     assert "DDP401" in render(report(deadlock(str(tmp_path))), "text")
     assert report(deadlock(str(tmp_path / "gone.py"))).excerpts == ()
+
+
+def test_the_header_has_the_hosts_and_the_versions_of_the_job_and_the_paths_of_lint() -> None:
+    world = evidence()
+    for rank in world.ranks[:2]:
+        rank.torch, rank.python, rank.host = "2.13.0", "3.11.7", f"node0{rank.rank}"
+    made = of_job("diagnose", [Attempt.of("attempt-0", world)], [deadlock()], subject=("x",))
+    about = "on node00, node01, torch 2.13.0, Python 3.11.7, ddpdoctor"
+    assert about in render(made, "html")
+    assert about in render(made, "markdown")
+    assert "node0" not in redacted(made).about
+    assert "torch 2.13.0" in redacted(made).about
+    lint = LintReport(paths=("train.py",), files=1).told()
+    assert lint.subject == ("ddpdoctor", "lint", "train.py")
+    assert lint.about.startswith("Python 3.")

@@ -19,6 +19,7 @@ import pytest
 
 import ddpdoctor
 from ddpdoctor import catalog
+from tests.patience import ENDLESS
 
 NPROC = 3
 _TRIES = 3
@@ -161,7 +162,13 @@ def verdicts(root: Path, *wanted: tuple[str, str]) -> dict[tuple[str, str], tupl
     environment = {**os.environ, "PYTHONPATH": str(root)}
     command = [sys.executable, "-c", CHECK, json.dumps(wanted)]
     done = subprocess.run(
-        command, cwd=root, env=environment, capture_output=True, text=True, check=False, timeout=120
+        command,
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ENDLESS,
     )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)

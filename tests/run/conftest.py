@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.patience import ENDLESS
+
 HERE = Path(__file__).parent
 JOB = HERE / "job.py"
 MARK = "DDPDOCTOR_TEST_FOLDER"
@@ -69,7 +71,7 @@ def ended(start: Doctor) -> Callable[..., tuple[int, str, str]]:
 
     def run(command: list[str], *options: str, **more: str) -> tuple[int, str, str]:
         process = start(command, *options, **more)
-        out, err = process.communicate(timeout=240)
+        out, err = process.communicate(timeout=ENDLESS)
         return process.returncode, out, err
 
     return run

@@ -16,6 +16,7 @@ import pytest
 from ddpdoctor.evidence import IMPORTING, boot
 from ddpdoctor.run.fates import Death, Deaths
 from ddpdoctor.run.worlds import Worlds
+from tests.patience import ENDLESS
 from tests.postmortem.test_run_directory import write
 from tests.run.conftest import ranks
 
@@ -58,7 +59,7 @@ def test_who_ends_before_its_log_is_read_was_watched_since_it_imported_torch(
     lines = ({"k": kind, "t": time.monotonic(), "pid": child.pid, **w} for kind, w in written)
     log = "".join(json.dumps(line) + "\n" for line in lines)
     write(tmp_path, {0: log}, "attempt-0-1001")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + ENDLESS
     while not worlds.all or worlds.all[0].evidence.ranks[0].fate is None:
         worlds.note_deaths()
         worlds.poll()
@@ -80,7 +81,7 @@ def test_who_aborts_at_its_end_is_told_that_it_never_destroyed_its_group(
 
 def taken(deaths: Deaths, number: int) -> list[Death]:
     found: list[Death] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + ENDLESS
     while len(found) < number:
         found += deaths.taken()
         assert time.monotonic() < deadline, found

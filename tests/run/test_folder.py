@@ -14,6 +14,7 @@ import pytest
 from ddpdoctor.evidence import boot
 from ddpdoctor.run.folder import UsedBefore, chosen
 from tests.network import can_make_networks
+from tests.patience import ENDLESS
 from tests.run.conftest import Doctor, ranks
 
 
@@ -53,7 +54,7 @@ def test_a_run_that_goes_on_keeps_its_folder_however_many_come_after_it(
     ended(["true"])
     assert mine.exists()
     (tmp_path / "enough").touch()
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=ENDLESS)
     assert (process.returncode, err) == (0, "")
 
 
@@ -122,7 +123,7 @@ def test_a_run_folder_that_turns_read_only_costs_its_report_alone(ended, tmp_pat
         env={**os.environ, "PATH": f"{Path(os.sys.executable).parent}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
         check=False,
     )
     assert done.returncode == 128 + signal.SIGKILL

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from ddpdoctor.run import job
+from tests.patience import ENDLESS
 from tests.run.conftest import JOB, Doctor, ranks
 
 
@@ -30,7 +31,7 @@ def test_signals_while_the_report_is_written_do_not_lose_it(start: Doctor, tmp_p
     assert process.poll() is None
     report = json.loads((tmp_path / "pipe").read_text())
     assert report["findings"][0]["ranks"] == [1]
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=ENDLESS)
     assert process.returncode == signal.SIGKILL, "the launcher's own code"
     assert "rank 1 ended by SIGKILL" in err
 
@@ -54,7 +55,7 @@ def test_streams_that_are_closed_stay_closed_for_the_job_and_nothing_takes_their
     for doctor in (f"{sys.executable} -m ddpdoctor run --", ""):
         script = f'{doctor} {sys.executable} -c "{shown}" {closed}'
         process = start(["bash", "-c", script], doctor=False)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=ENDLESS)
         assert (process.returncode, out) == (0, "")
         assert not err or "2>&-" not in closed, "not a word in another's stream"
         seen.append((tmp_path / "shown").read_text())
@@ -67,7 +68,7 @@ def test_what_is_found_reaches_its_file_though_stderr_is_closed(
     doctor = f"{sys.executable} -m ddpdoctor run --format=json -o report.json --"
     command = f"{doctor} {' '.join(ranks(2, 'deadlock'))} 2>&-"
     process = start(["bash", "-c", command], doctor=False)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=ENDLESS)
     assert (process.returncode, out) == (1, "")
     (finding,) = json.loads((tmp_path / "report.json").read_text())["findings"]
     assert finding["places"][0]["place"]["file"] == str(JOB)

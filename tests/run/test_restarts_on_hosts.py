@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.network import ADDRESS, Network, can_make_networks, network
+from tests.patience import ENDLESS
 from tests.run.conftest import living
 from tests.run.test_several_hosts import (
     JOB,
@@ -81,7 +82,7 @@ def test_a_spare_host_takes_the_place_of_one_that_vanishes(tmp_path: Path) -> No
                 trained(folder, 2)
                 wait_until(lambda: sum(map(has_brought, living(folder))) == 2)
                 (folder / "enough").touch()
-                assert [job.wait(150) for job in (first, spare)] == [1, 1]
+                assert [job.wait(ENDLESS) for job in (first, spare)] == [1, 1]
     one, other = report(folder, 1), report(folder, 3)
     assert homes(one) == [["node01", "node02"], ["node01", "node03"]]
     assert told(one) == [
@@ -105,7 +106,7 @@ def test_a_host_that_comes_late_is_of_the_next_attempt_and_of_its_verdict(tmp_pa
                 trained(folder, 3)
                 time.sleep(8)
                 (folder / "enough").touch()
-                assert [job.wait(150) for job in (*early, *late)] == [1, 1, 1]
+                assert [job.wait(ENDLESS) for job in (*early, *late)] == [1, 1, 1]
     reports = [report(folder, host) for host in (1, 2, 3)]
     verdicts = [[f for f in each["findings"] if f["severity"] == "error"] for each in reports]
     ((verdict,), *rest) = sorted(verdicts, key=len, reverse=True)

@@ -16,7 +16,7 @@ import pytest
 from ddpdoctor.evidence import REPORT
 from ddpdoctor.postmortem.reading import read, read_hosts
 from tests.network import ADDRESS, DEVICE, Network, can_make_networks, network
-from tests.patience import within
+from tests.patience import ENDLESS, within
 from tests.run.conftest import HERE, environment, living
 
 JOB = str(HERE / "two_hosts.py")
@@ -93,7 +93,7 @@ def test_a_link_that_comes_back_is_no_verdict_and_a_deadlock_after_it_is_proven_
         time.sleep(3)
         assert not any(b"DDP" in (tmp_path / f"{host}.err").read_bytes() for host in (1, 2))
         (tmp_path / "enough").touch()
-        assert [job.wait(150) for job in jobs] == [1, 1]
+        assert [job.wait(ENDLESS) for job in jobs] == [1, 1]
     reports = [report(tmp_path, host) for host in (1, 2)]
     (first,) = (each for each in reports if each["findings"])
     (other,) = (each for each in reports if not each["findings"])
@@ -131,7 +131,7 @@ def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_th
         time.sleep(1)
         assert not (tmp_path / "2.json").exists()
         (tmp_path / "enough").touch()
-        assert jobs[1].wait(150) == 0
+        assert jobs[1].wait(ENDLESS) == 0
     other = report(tmp_path, 2)
     assert (other["exit_code"], other["findings"]) == (0, [])
     assert other["not_seen"] == ["node01 has not told what was found there"]
@@ -155,7 +155,7 @@ def test_a_job_of_mpirun_that_is_well_is_whole_to_the_first_doctor_by_a_folder_t
         with started(tmp_path, hosts.on(1, *command), **meeting) as (job,):
             wait_until(lambda: has_been_told(tmp_path / "run", "first", "member"))
             (tmp_path / "enough").touch()
-            assert job.wait(150) == 0
+            assert job.wait(ENDLESS) == 0
     assert b"ddpdoctor" not in (tmp_path / "1.err").read_bytes()
     reports = [json.loads(path.read_text()) for path in (tmp_path / "run").rglob(REPORT)]
     assert [r["findings"] for r in reports] == [[], []]
@@ -175,7 +175,7 @@ def has_been_told(run_dir: Path, *who: str) -> bool:
     )
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 150) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = ENDLESS) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline

@@ -17,6 +17,7 @@ import pytest
 from ddpdoctor.evidence import REPORT
 from ddpdoctor.postmortem.reading import read
 from tests.network import NAME, Network, can_make_networks, network
+from tests.patience import ENDLESS
 from tests.run.conftest import HERE, living
 from tests.run.test_several_hosts import (
     DOCTOR,
@@ -80,7 +81,7 @@ def slurm(hosts: Network, folder: Path) -> Iterator[dict[str, str]]:
         for daemon in reversed(daemons):
             daemon.terminate()
         for daemon in daemons:
-            daemon.wait(30)
+            daemon.wait(ENDLESS)
         output.close()
 
 
@@ -90,7 +91,7 @@ def test_the_example_for_slurm_gives_one_verdict_of_both_hosts(tmp_path: Path) -
         with started(tmp_path, command, **where) as (job,):
             wait_until(lambda: has_been_told(tmp_path / "runs" / "1", "first", "member"))
             (tmp_path / "enough").touch()
-            assert job.wait(150) == 1
+            assert job.wait(ENDLESS) == 1
     told = (tmp_path / "out").read_text()
     assert told.count("DDP401 rank-conditional-collective · deadlock proven") == 1
     reports = [json.loads(path.read_text()) for path in (tmp_path / "runs").rglob(REPORT)]
@@ -107,7 +108,7 @@ def test_a_doctor_for_each_task_of_srun_gives_one_verdict_of_all(tmp_path: Path)
         with started(tmp_path, hosts.on(1, *command, "apart"), **where) as (job,):
             wait_until(lambda: sum(map(has_brought, living(tmp_path))) == 4)
             (tmp_path / "enough").touch()
-            assert job.wait(150) == 1
+            assert job.wait(ENDLESS) == 1
     told = (tmp_path / "1.err").read_text()
     assert told.count("DDP401 rank-conditional-collective · deadlock proven") == 1
     (row,) = (line for line in told.splitlines() if "all_reduce #" in line)
@@ -125,7 +126,7 @@ def test_a_job_that_hangs_already_is_looked_at_on_all_hosts_by_srun(tmp_path: Pa
             time.sleep(3)
             ours = {**os.environ, **where}
             look = hosts.on(1, *attach)
-            done = subprocess.run(look, env=ours, capture_output=True, text=True, timeout=150)
+            done = subprocess.run(look, env=ours, capture_output=True, text=True, timeout=ENDLESS)
             assert job.poll() is None
             scancel = hosts.on(1, "scancel", "1")
             subprocess.run(scancel, env=ours, check=True)

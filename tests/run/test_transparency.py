@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import within
+from tests.patience import ENDLESS, within
 from tests.run.conftest import JOB, Doctor, environment, ranks
 
 
@@ -24,10 +24,10 @@ def test_a_job_writes_the_same_bytes_and_ends_with_the_same_code(
     start: Doctor, tmp_path: Path, what: str
 ) -> None:
     with_doctor = start(["python", str(JOB), what])
-    told = with_doctor.communicate(timeout=60)
+    told = with_doctor.communicate(timeout=ENDLESS)
     (tmp_path / "store").unlink(missing_ok=True)
     without = start(["python", str(JOB), what], doctor=False)
-    assert told == without.communicate(timeout=60)
+    assert told == without.communicate(timeout=ENDLESS)
     assert with_doctor.returncode == without.returncode == (3 if what == "alone" else 0)
 
 
@@ -51,7 +51,7 @@ def test_ranks_have_what_they_have_without_a_doctor_but_for_what_the_readme_name
     seen = []
     for doctor in (True, False):
         process = start(ranks(2, "state"), doctor=doctor)
-        _, err = process.communicate(timeout=240)
+        _, err = process.communicate(timeout=ENDLESS)
         assert process.returncode == 0, err
         files = [tmp_path / f"state-{rank}.json" for rank in (0, 1)]
         seen.append([json.loads(file.read_text()) for file in files])
@@ -74,7 +74,7 @@ def by_bash(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
         env=environment(folder, {}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=ENDLESS,
     )
 
 
@@ -144,7 +144,7 @@ def test_a_signal_to_the_doctor_is_the_jobs(start: Doctor, number: int) -> None:
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     expected = {signal.SIGTERM: 41, signal.SIGHUP: 42, signal.SIGINT: 43}
-    process.communicate(timeout=60)
+    process.communicate(timeout=ENDLESS)
     assert process.returncode == expected[signal.Signals(number)]
 
 
@@ -155,7 +155,7 @@ def test_a_stopped_job_goes_on_where_it_was(start: Doctor, tmp_path: Path) -> No
     assert not within(1.5, lambda: process.poll() is not None)
     os.kill(pids[1], signal.SIGCONT)
     (tmp_path / "enough").touch()
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=ENDLESS)
     assert (process.returncode, err) == (0, "")
 
 

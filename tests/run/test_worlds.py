@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ddpdoctor.catalog import Finding
+from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.detectors import DETECTORS
 from ddpdoctor.evidence import boot
+from ddpdoctor.postmortem import reading
 from ddpdoctor.run.worlds import Worlds
 from tests.postmortem.test_run_directory import log_of, write
 
@@ -43,3 +48,24 @@ def test_what_is_wrong_with_an_attempt_that_the_same_agent_has_started_again_is_
     (told,) = worlds.findings()
     assert told.severity == severity
     worlds.close()
+
+
+def test_a_fault_of_ours_is_told_beside_what_else_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(case: Case) -> Iterator[Finding]:
+        raise ZeroDivisionError("in vain")
+
+    monkeypatch.setattr("ddpdoctor.diagnose.DETECTORS", (fails, *DETECTORS))
+    worlds = Worlds(tmp_path, alone=True)
+    attempt(tmp_path, 1001, 7, well=False)
+    worlds.poll()
+    (finding,) = worlds.findings()
+    assert finding.severity == "error"
+    (world,) = worlds.all
+    (told,) = [each for each in world.not_seen() if "fault of ours" in each]
+    assert "ZeroDivisionError: in vain" in told
+    worlds.close()
+    read = reading.read(tmp_path)
+    assert [each.code for each in read.judge()] == [finding.code]
+    assert read.faults == [told]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
+from tests.patience import ENDLESS
 
 BODIES = Path(__file__).with_name("bodies.py")
 CRYSTALS = ("ddpdoctor.stack.crystal", "ase.io", "ase.geometry", "pymatgen.core", "vesin")
@@ -50,7 +51,7 @@ def launch(server: ForkServer, bodies: Path) -> Callable[..., WorkerGroup]:
             env=env or {},
         )
         with server.launch(job) as world:
-            assert world.wait(120), world.stacks()
+            assert world.wait(ENDLESS), world.stacks()
         assert world.survivors == ()
         return world
 

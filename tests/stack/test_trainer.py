@@ -20,6 +20,7 @@ from ddpdoctor.launch import WorkerGroup
 from ddpdoctor.stack.errors import ConfigError, TrainingError
 from ddpdoctor.stack.process_group import session, wrap
 from ddpdoctor.stack.trainer import schedule, sync_if, windows
+from tests.patience import ENDLESS
 from tests.stack.bodies import train_toy
 
 Results = Callable[..., list[Any]]
@@ -170,7 +171,7 @@ def test_sigterm_to_torchrun_saves_and_the_training_goes_on(
     while not list(out.glob("step_*.pt")) and job.poll() is None:
         time.sleep(0.05)
     job.send_signal(signal.SIGTERM)
-    _, said = job.communicate(timeout=120)
+    _, said = job.communicate(timeout=ENDLESS)
     assert job.returncode != 0
     assert "StoppedError: asked to end by SIGTERM, saved" in said
     resumed = results("train_toy", 2, output_dir=str(out), resume=True, **options)

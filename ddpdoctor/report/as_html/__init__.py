@@ -132,7 +132,7 @@ def _remedy(finding: Finding) -> str:
 def _group(group: Group) -> str:
     if not group.rows:
         return ""
-    rows = [[text(cell) for cell in row] for row in group.rows]
+    rows = [[prose(cell) for cell in row] for row in group.rows]
     for row, state in zip(rows, group.states, strict=False):
         row[1] = f'<span class="{state}">{row[1]}</span>' if state else row[1]
     told = f'<p class="dim">{prose(group.note)}</p>' * bool(group.note)
@@ -158,7 +158,7 @@ def _attempt(report: Report, group: Group, attempt: Attempt, blamed: Collection[
     head = text(group.title)
     if attempt.seconds:
         head += f", {seconds(attempt.seconds)}"
-    if report.command == "attach" or attempt is report.attempts[-1]:
+    if report.are_jobs or attempt is report.attempts[-1]:
         return f'<section class="ranks"><h2>{head}</h2>{body}</section>'
     return f'<details class="ranks"><summary>{head}</summary>{body}</details>'
 
@@ -166,7 +166,7 @@ def _attempt(report: Report, group: Group, attempt: Attempt, blamed: Collection[
 def _fates(group: Group) -> Iterator[tuple[str, ...]]:
     rows = group.rows
     for row in rows[:_MOST_ROWS]:
-        who, place, function, doing, waits = map(text, row)
+        who, place, function, doing, waits = map(prose, row)
         yield f"<b>{who}</b>", place, function, doing, waits
     if len(rows) > _MOST_ROWS:
         yield f"and {len(rows) - _MOST_ROWS} more", "", "", "", ""
@@ -183,9 +183,10 @@ def _findings(report: Report) -> str:
         (each.code, each.title, each.severity) for each in report.findings[_MOST_FINDINGS:]
     )
     rows = ((text(f"{c} {t}"), s, str(number)) for (c, t, s), number in others.most_common(200))
+    hint = "words, a code, rank 12" if report.attempts else "words, a code, a file"
     search = (
         '<p class="tools" hidden><label>Search <input type="search" id="search" '
-        'placeholder="words, a code, rank 12"></label> '
+        f'placeholder="{hint}"></label> '
         '<span id="found" aria-live="polite"></span></p>\n'
     )
     many = any(len(attempt.ranks) > _MANY_RANKS for attempt in report.attempts)
@@ -198,7 +199,7 @@ def _findings(report: Report) -> str:
 
 
 def _finding(report: Report, finding: Finding, is_open: bool) -> str:
-    rows = [tuple(map(text, row)) for row in islice(words.standing(finding), 16)]
+    rows = [tuple(map(prose, row)) for row in islice(words.standing(finding), 16)]
     where = f"<p><b>{text(report.where(finding))}</b></p>" if finding.span else ""
     excerpt = report.excerpt_of(finding)
     at_a_glance = (finding.severity, words.headline(report, finding), report.where(finding))
@@ -206,7 +207,8 @@ def _finding(report: Report, finding: Finding, is_open: bool) -> str:
         (
             f'<details class="finding {finding.severity}"{" open" if is_open else ""}>',
             f"<summary><b>{text(finding.code)}</b> {text(finding.title)} "
-            f"<small>{text(', '.join(filter(None, at_a_glance)))}</small></summary>",
+            f"<small>{text(', '.join(filter(None, at_a_glance)))}</small>"
+            f"<span>{prose(finding.cause)}</span></summary>",
             f"<p><b>Cause:</b> {prose(finding.cause)}</p>",
             table("", words.COLUMNS, rows) or where,
             source(excerpt) if excerpt else "",

@@ -88,10 +88,15 @@ def _parting(attempt: Attempt) -> float | None:
 def _folded(lines: tuple[RankLine, ...], blamed: Collection[int]) -> list[list[RankLine]]:
     if len(lines) <= _LANES:
         return [[line] for line in lines]
-    alike = Counter((line.fate, line.place) for line in lines)
-    rare = [line.rank for line in lines if alike[line.fate, line.place] * 100 <= len(lines)]
-    # Neither may crowd out the other: small findings may name every rank.
-    ordered = dict.fromkeys([*list(blamed)[: _ALONE // 2], *rare, *blamed])
+    kinds = {line.rank: (line.fate, line.place) for line in lines}
+    alike = Counter(kinds.values())
+    rare = [rank for rank, kind in kinds.items() if alike[kind] * 100 <= len(lines)]
+    # Neither may crowd out the other: small findings may name every rank. Of many that fare the
+    # same a band tells all.
+    known = [rank for rank in blamed if rank in kinds]
+    named_alike = Counter(kinds[rank] for rank in known)
+    few = [rank for rank in known if named_alike[kinds[rank]] <= _ALONE // 2]
+    ordered = dict.fromkeys([*few[: _ALONE // 2], *rare, *few])
     wanted = {*list(ordered)[:_ALONE]}
     alone = [[line] for line in lines if line.rank in wanted]
     others = [line for line in lines if line.rank not in wanted]

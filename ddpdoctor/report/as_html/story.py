@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ddpdoctor.catalog import Finding, RankPlace
@@ -16,6 +16,7 @@ _MOST_EVENTS = 14
 _MOST_PARTIES = 4
 _MOST_FRAMES = 12
 _CALLS_AFTER = 4
+_ENDERS = {"doctor": " by the doctor", "signal": " as the job was asked to end"}
 
 
 @dataclass
@@ -30,7 +31,7 @@ class _Event:
 def story(report: Report, finding: Finding) -> str:
     """The events until the ranks parted, then the parties side by side."""
     attempt = report.attempts[-1] if report.attempts else None
-    told = _told(attempt) if attempt else ""
+    told = _told(report, attempt) if attempt else ""
     parties = _parties(report, finding)
     shown = "".join(_party(report, finding, each) for each in parties[:_MOST_PARTIES])
     more = len(parties) - _MOST_PARTIES
@@ -46,38 +47,59 @@ def _arrows(parties: list[_Party]) -> str:
         f"{spoken('waits in ' if len(each.who) == 1 else 'wait in ')}{text(waits.doing)}"
         f"{spoken(' for ')}</span> <b>{text(named(waits.waits_for))}</b></li>"
         for each in parties
-        if each.who and (waits := each.places[0]).waits_for
+        for waits in [place for place in each.places if place.waits_for][:1]
+        if each.who
     ]
     label = 'aria-label="who waits in what for whom"'
     return f'<ul class="waits" {label}>{"".join(rows)}</ul>' if rows else ""
 
 
-def together(attempt: Attempt) -> Call | None:
-    """The last collective of the default group that all ranks made, and all alike."""
+def together(attempt: Attempt) -> dict[int, Call]:
+    """The calls, by rank, of the last collective of the default group that all ranks made."""
     of_all = completed(attempt.ranks)
     last = max((key for key in of_all if key[0] == "0"), key=lambda key: key[1], default=None)
-    same = [call for line in attempt.ranks for call in line.calls if call.key == last]
-    return max(same, key=lambda call: call.at, default=None)
+    return {line.rank: call for line in attempt.ranks for call in line.calls if call.key == last}
 
 
-def _told(attempt: Attempt) -> str:
-    shared = together(attempt) if _parted(attempt) else None
-    since = shared.at if shared else -1.0
+def _until(shared: dict[int, Call]) -> str:
+    """How far they came together; that they met from several lines is no going the same way."""
+    first = next(iter(shared.values()))
+    name, all_of_them = f"{first.op} #{first.seq}", named(tuple(shared))
+    parties: dict[Place | None, list[int]] = {}
+    for rank, call in shared.items():
+        parties.setdefault(call.place, []).append(rank)
+    if len(parties) == 1:
+        where = f" at <b>{text(first.place)}</b>" if first.place else ""
+        return (
+            f"{text(all_of_them)} did the same until here: {text(name)}{where} is the last "
+            "collective that all of them called"
+        )
+    lines = [
+        f"{text(named(who))} at <b>{text(place or 'a line that is not known')}</b>"
+        for place, who in list(parties.items())[:_MOST_PARTIES]
+    ]
+    more = [f"{len(parties) - _MOST_PARTIES} more parties"] * (len(parties) > _MOST_PARTIES)
+    return (
+        f"{text(name)} is the last in which {text(all_of_them)} met, from several lines: "
+        f"{', '.join([*lines, *more])}"
+    )
+
+
+def _told(report: Report, attempt: Attempt) -> str:
+    shared = together(attempt) if _parted(attempt) else {}
+    since = max((call.at for call in shared.values()), default=-1.0)
     events: dict[tuple[str, Place | None], _Event] = {}
     for line in attempt.ranks:
-        for at, said, place in _done(line, since):
+        for at, said, place in _done(line, since, _ENDERS.get(report.ended_by or "", "")):
             event = events.setdefault((said, place), _Event(at, at))
             event.first, event.last = min(at, event.first), max(at, event.last)
             event.who.append(line.rank)
     ordered = sorted(events.items(), key=lambda each: each[1].first)
     rows = [_row(said, place, event) for (said, place), event in ordered]
-    if shared is not None:
-        where = f" at <b>{text(shared.place)}</b>" if shared.place else ""
+    if shared:
         rows.insert(
             sum(event.first <= since for _, event in ordered),
-            f"<li><time>{seconds(shared.at)}</time> {text(named(range(attempt.world_size)))} did "
-            f"the same until here: {text(shared.op)} #{shared.seq}{where} is the last "
-            "collective that all of them called</li>",
+            f"<li><time>{seconds(since)}</time> {_until(shared)}</li>",
         )
     if len(rows) > _MOST_EVENTS:
         left_out = f"<li>… and {len(rows) - _MOST_EVENTS} more events …</li>"
@@ -94,8 +116,8 @@ def _parted(attempt: Attempt) -> bool:
     )
 
 
-def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | None]]:
-    """(when, what, where) of what a rank did after a moment."""
+def _done(line: RankLine, since: float, by: str) -> Iterator[tuple[float, str, Place | None]]:
+    """(when, what, where) of what a rank did after a moment; `by` says who ended ranks."""
     stuck = next((mark for mark in line.marks if mark.kind == "blocked"), None)
     raised = any(mark.kind == "exception" for mark in line.marks)
     for call in [call for call in line.calls if call.at > since][-_CALLS_AFTER:]:
@@ -108,7 +130,8 @@ def _done(line: RankLine, since: float) -> Iterator[tuple[float, str, Place | No
             yield call.at, f"called {name}", call.place
     for mark in line.marks:
         if mark.at > since and mark.kind in ("joining", "file", "exception", "warning", "end"):
-            yield mark.at, mark.text, mark.place
+            who = by if mark.kind == "end" and line.was_ended else ""
+            yield mark.at, f"{mark.text}{who}", mark.place
     for last in [mark for mark in line.marks if mark.kind == "step"][-1:]:
         yield last.at, f"came to {last.text}", None
     if stuck is not None:
@@ -122,7 +145,8 @@ def _row(said: str, place: Place | None, event: _Event) -> str:
     if event.last - event.first >= 0.05:
         when = f"{when.removesuffix(' s')}–{seconds(event.last)}"
     where = f" at <b>{text(place)}</b>" if place else ""
-    return f"<li><time>{when}</time> {text(named(event.who))} {text(said)}{where}</li>"
+    said = f"were{said[3:]}" if said.startswith("was ") and len(event.who) > 1 else said
+    return f"<li><time>{when}</time> {text(named(event.who))} {prose(said)}{where}</li>"
 
 
 @dataclass
@@ -158,25 +182,28 @@ def _party(report: Report, finding: Finding, party: _Party) -> str:
 
 
 def _frames(report: Report, party: _Party) -> Iterator[str]:
-    """The stack, outermost first, then the line where the party stands, in its surroundings."""
+    """The stack, outermost first, the line where the party stands, and what is said of others."""
     here = party.places[0].place
     said = {each.place: each.doing for each in party.places[1:] if each.place}
     outer = [place for place in _stack(report, party, here) if place != here]
-    outer += [place for place in said if place not in outer]
-    rows = []
-    for place in outer[-_MOST_FRAMES:]:
-        note = f" <small>{text(said[place])}</small>" if place in said else ""
-        rows.append(
-            f"<li><span>{text(place.function)}</span> <b>{text(place)}</b>{note}"
+
+    def rows(places: Sequence[Place]) -> str:
+        return "".join(
+            f"<li><span>{text(place.function)}</span> <b>{text(place)}</b>"
+            f"{f' <small>{prose(said[place])}</small>' if said.get(place) else ''}"
             f"{_line(report, place)}</li>"
+            for place in places[-_MOST_FRAMES:]
         )
-    if rows:
-        yield f'<ol class="stack">{"".join(rows)}</ol>'
+
+    if outer:
+        yield f'<ol class="stack">{rows(outer)}</ol>'
     if here is not None:
         excerpt = report.excerpt_at(here)
         line = text(f"{report.path(here)}:{here.line}")
         yield f"<p><span>{text(here.function)}</span> <b>{line}</b></p>"
         yield source(excerpt) if excerpt else ""
+    if others := [place for place in said if place not in outer and place != here]:
+        yield f'<ul class="stack" aria-label="besides">{rows(others)}</ul>'
 
 
 def _stack(report: Report, party: _Party, here: Place | None) -> tuple[Place, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import ENDLESS
 from tests.ports import free_port
 
 _CONFIGURATION = """
@@ -77,7 +78,7 @@ def cluster(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def _wait_until_idle(ours: dict[str, str]) -> None:
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + ENDLESS
     while time.monotonic() < deadline:
         state = subprocess.run(
             ["sinfo", "--noheader", "--format=%T"],

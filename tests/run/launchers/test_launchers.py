@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.patience import within
+from tests.patience import ENDLESS, within
 from tests.ports import free_port
 from tests.run.conftest import HERE, environment, living
 from tests.run.launchers import slurm
@@ -226,7 +226,7 @@ class Run:
 @pytest.fixture
 def begin(tmp_path: Path) -> Iterator:
     yield lambda command, **options: Run(tmp_path, command, **options)
-    within(10, lambda: not living(tmp_path))
+    within(60, lambda: not living(tmp_path))
     left = []
     for process in living(tmp_path):
         with contextlib.suppress(psutil.Error):
@@ -336,7 +336,7 @@ def test_a_doctor_that_is_killed_takes_nobody_with_it(
     run = begin(launcher.idles(), terminal=False)
     run.wait_for("idles-0", "idles-1")
     run.process.kill()
-    assert run.process.wait(60) == -signal.SIGKILL
+    assert run.process.wait(ENDLESS) == -signal.SIGKILL
     time.sleep(0.5)
     assert not list(tmp_path.glob("ended-*"))
     (tmp_path / "enough").touch()
@@ -382,7 +382,7 @@ def test_an_agent_that_waits_in_vain_for_that_of_another_host_ends_when_it_is_as
     agent += [f"--master-port={port}", "--node-rank"]
     run = begin([*agent, "0", str(script)])
     other = [*agent, "1", str(script)]
-    assert subprocess.run(other, env=environment(tmp_path, {}), timeout=120).returncode == 1
+    assert subprocess.run(other, env=environment(tmp_path, {}), timeout=ENDLESS).returncode == 1
     assert run.process.poll() is None
     run.process.terminate()
     code, _, err = run.ended()
