@@ -64,7 +64,7 @@ def run(
         bool, typer.Option("--tui", help="Show the ranks on the whole terminal; q leaves that.")
     ] = False,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Show what the launcher says as the doctor ends it.")
+        bool, typer.Option("--verbose", help="Show what the launcher says of ranks that failed.")
     ] = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
@@ -107,7 +107,7 @@ def run(
         with telling_of_faults():
             report = _report(outcome)
             code = code or report.fails_on(fail_on.value)
-            teller.conclude(report, outcome.last_words)
+            teller.conclude(report, outcome.last_words, outcome.summary)
             _write(report, target, format_, chosen, redact=redact)
     raise typer.Exit(code)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding
-from ddpdoctor.evidence import LAST_WORDS
+from ddpdoctor.evidence import LAST_WORDS, SUMMARY
 from ddpdoctor.run import limits
 from ddpdoctor.run.audience import Audience, Watcher
 from ddpdoctor.run.job import RunningCommand, Signals, exit_code, under_watch
@@ -46,7 +47,7 @@ class RunOptions:
     output: Path | None = None
     """Where the job prints to; None is where it would without the doctor."""
     verbose: bool = False
-    """Let the launcher print what it has to say as the doctor ends it."""
+    """Let the launcher print what it has to say of ranks that failed, or as the doctor ends it."""
 
 
 @dataclass
@@ -78,15 +79,23 @@ class Session:
     @property
     def last_words(self) -> Path | None:
         """Where it lies what the launcher said as the doctor ended it, if it said anything."""
-        if self.options.run_dir is None:
-            return None
-        file = self.options.run_dir / LAST_WORDS
-        return file if file.is_file() and file.stat().st_size else None
+        return self._said(LAST_WORDS)
+
+    @property
+    def summary(self) -> Path | None:
+        """Where it lies what the launcher said of ranks that failed, if it was put aside."""
+        return self._said(SUMMARY)
 
     @property
     def exit_code(self) -> int:
         """1 if the doctor ended the job, whatever its launcher made of it; else the job's own."""
         return 1 if self.ended_by_doctor else exit_code(-self.ended_for or self.status)
+
+    def _said(self, name: str) -> Path | None:
+        if self.options.run_dir is None:
+            return None
+        file = self.options.run_dir / name
+        return file if file.is_file() and file.stat().st_size else None
 
 
 def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
@@ -94,12 +103,28 @@ def run(options: RunOptions, signals: Signals, audience: Audience) -> Session:
     worlds = Worlds(options.run_dir, alone=options.alone, shared=options.shared)
     session = Session(options, datetime.now(UTC), worlds, limit=limits.too_few())
     clock = time.monotonic()
-    job = RunningCommand(options.command, _environment(options), options.output)
-    signals.go_to(job)
-    with contextlib.closing(Reading()) as reading:
+    with _taking_the_summary(options), contextlib.closing(Reading()) as reading:
+        job = RunningCommand(options.command, _environment(options), options.output)
+        signals.go_to(job)
         _follow(job, signals, session, audience, reading)
     session.seconds = time.monotonic() - clock
     return session
+
+
+@contextlib.contextmanager
+def _taking_the_summary(options: RunOptions) -> Iterator[None]:
+    """While the doctor lives, the launcher leaves to it what there is to say of failed ranks."""
+    if options.run_dir is None or options.output is not None or options.verbose:
+        yield
+        return
+    file = options.run_dir / SUMMARY
+    with contextlib.ExitStack() as kept:
+        with contextlib.suppress(OSError):
+            fcntl.flock(kept.enter_context(file.open("ab")), fcntl.LOCK_SH)
+        yield
+    with contextlib.suppress(OSError):
+        if not file.stat().st_size:
+            file.unlink()
 
 
 def _environment(options: RunOptions) -> dict[str, str]:

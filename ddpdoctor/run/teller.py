@@ -49,10 +49,11 @@ class Teller:
             title = f"{finding.code} {finding.title}"
             self._write(f"ddpdoctor: {title} is withdrawn: what the job did then refutes it\n")
 
-    def conclude(self, report: Report, last_words: Path | None) -> None:
+    def conclude(self, report: Report, last_words: Path | None, summary: Path | None) -> None:
         """Tell what has not been told yet, what could not be seen, and a summary.
 
-        `last_words` is where the launcher's own are, if they were put aside.
+        `last_words` is where those of the launcher's are that the doctor ended, `summary` where its
+        own is of ranks that failed, if they were put aside. Where no error was found, that is told.
         """
         shown, text = self._public(report), ""
         if report.findings and (report.exit_code != 0 or report.fails_on("warning")):
@@ -63,8 +64,12 @@ class Teller:
             # A job that is well is not spoken of: what is merely of interest is in report.json.
             unseen = shown.model_copy(update={"findings": (), "verdict": ""})
             text = as_text.render(unseen, self._page)
-        if last_words is not None and not self._redact:
-            text += f"what the launcher said as it was ended (or --verbose): {last_words}\n"
+        if summary is not None and not report.fails_on("error"):
+            text = summary.read_text("utf-8", "replace") + text
+            summary = None
+        for when, file in (("as it was ended", last_words), ("of ranks that failed", summary)):
+            if file is not None and not self._redact:
+                text += f"what the launcher said {when} (or --verbose): {file}\n"
         self._write(text)
 
     def _about(self, finding: Finding) -> Report:

@@ -1,12 +1,14 @@
-"""Puts aside what torch's elastic launcher says as the doctor ends it: the end is of our making.
+"""Puts aside what torch's elastic launcher says at its end, where the doctor has more to say.
 
-Only where the doctor has made a file for it, and only what the launcher itself would have printed:
-the records of its own loggers, and the traceback of the signal that it got. What ranks print, also
-by way of the launcher (`--tee`), and what a user's own hooks print is nobody's to put aside.
+As the doctor ends it: the records of its own loggers, and the traceback of the signal that it got.
+As ranks have failed: the traceback of that, if the doctor is still there, who tells it where no
+verdict can stand in its place. What ranks print, also by way of the launcher (`--tee`), and what a
+user's own hooks print is nobody's to put aside.
 """
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import logging
 import signal
@@ -16,7 +18,7 @@ from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
-from ddpdoctor.evidence import LAST_WORDS
+from ddpdoctor.evidence import LAST_WORDS, SUMMARY
 from ddpdoctor.watch.harmless import harmless
 
 MODULE = "torch.distributed.elastic.multiprocessing.api"
@@ -31,27 +33,29 @@ def may_come() -> bool:
 
 
 def install(run_dir: Path, module: ModuleType) -> None:
-    """Act when the launcher hears the signal that ends it; until then nothing is changed."""
+    """Act when the launcher hears the signal that ends it, or ends as ranks have failed."""
     api: Any = module
     original = api._terminate_process_handler
+    files = {"ChildFailedError": run_dir / SUMMARY}
 
     @functools.wraps(original)
     def handle(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGTERM:
-            _put_aside(run_dir / LAST_WORDS, api.SignalException)
+            _put_aside(run_dir / LAST_WORDS, files)
         original(number, frame)
 
     api._terminate_process_handler = handle
+    if sys.excepthook is sys.__excepthook__:
+        sys.excepthook = functools.partial(_tell, files)
 
 
 @harmless
-def _put_aside(file: Path, of_signal: type[BaseException]) -> None:
+def _put_aside(file: Path, files: dict[str, Path]) -> None:
     if not file.exists():  # whoever ends this job, it is not the doctor
         return
+    files["SignalException"] = file
     for handler in _handlers():
         handler.addFilter(functools.partial(_is_to_be_printed, file, handler))
-    if sys.excepthook is sys.__excepthook__:
-        sys.excepthook = functools.partial(_tell, file, of_signal)
 
 
 def _handlers() -> list[logging.Handler]:
@@ -71,15 +75,30 @@ def _is_to_be_printed(file: Path, handler: logging.Handler, record: logging.LogR
 
 
 def _tell(
-    file: Path,
-    of_signal: type[BaseException],
+    files: dict[str, Path],
     kind: type[BaseException],
     error: BaseException,
     trace: TracebackType | None,
 ) -> None:
+    """Print what nobody has caught, unless it is elastic's and `files` has one for it."""
     told = "".join(traceback.format_exception(kind, error, trace))
-    if not isinstance(error, of_signal) or not _written(file, told):
+    file = files.get(kind.__name__) if kind.__module__.startswith(_LOGGERS) else None
+    if file is None or not _is_taken(file) or not _written(file, told):
         sys.__excepthook__(kind, error, trace)
+
+
+def _is_taken(file: Path) -> bool:
+    """Whether the doctor takes what is put there: the summary it takes only as long as it lives."""
+    if file.name != SUMMARY:
+        return True
+    try:
+        with file.open("rb") as summary:
+            fcntl.flock(summary, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # the doctor has it
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _written(file: Path, text: str) -> bool:

@@ -30,10 +30,25 @@ def info(**changes: object) -> Finding:
 
 def test_a_run_with_nothing_to_tell_is_told_in_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     teller = Teller(["train"], Page(), redact=False)
-    teller.conclude(report(run_dir=Path("kept")), None)
+    teller.conclude(report(run_dir=Path("kept")), None, None)
     assert capsys.readouterr().err == ""
-    teller.conclude(report(not_seen=["rank 2 wrote nothing"]), None)
+    teller.conclude(report(not_seen=["rank 2 wrote nothing"]), None, None)
     assert capsys.readouterr().err == "? not seen: rank 2 wrote nothing\n"
+
+
+def test_what_the_launcher_said_of_failed_ranks_is_told_where_no_verdict_stands_in_its_place(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    summary = tmp_path / "summary.log"
+    summary.write_text("train.py FAILED\n")
+    Teller(["train"], Page(), redact=False).conclude(report(), None, summary)
+    assert capsys.readouterr().err == "train.py FAILED\n"
+    Teller(["train"], Page(), redact=False).conclude(report(info()), None, summary)
+    assert capsys.readouterr().err.startswith("train.py FAILED\n")
+    Teller(["train"], Page(), redact=False).conclude(report(deadlock()), None, summary)
+    told = capsys.readouterr().err
+    assert "train.py FAILED" not in told
+    assert told.endswith(f"what the launcher said of ranks that failed (or --verbose): {summary}\n")
 
 
 def test_a_job_that_is_well_is_not_spoken_of_where_there_was_no_time_to_read_its_source(
@@ -43,7 +58,7 @@ def test_a_job_that_is_well_is_not_spoken_of_where_there_was_no_time_to_read_its
     (note,) = made.notes
     assert note.startswith("what only the source shows of train.py, model.py: there was no time")
     assert redacted(made).notes == made.notes
-    Teller(["train"], Page(), redact=False).conclude(made, None)
+    Teller(["train"], Page(), redact=False).conclude(made, None, None)
     assert capsys.readouterr().err == ""
 
 

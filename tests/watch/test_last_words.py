@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import signal
 import sys
@@ -11,12 +12,20 @@ from typing import Any
 
 import pytest
 
-from ddpdoctor.evidence import LAST_WORDS
+from ddpdoctor.evidence import LAST_WORDS, SUMMARY
 from ddpdoctor.watch import last_words
 
 
 class SignalException(Exception):
     """As elastic's."""
+
+    __module__ = "launcher.elastic.multiprocessing.api"
+
+
+class ChildFailedError(Exception):
+    """As elastic's."""
+
+    __module__ = "launcher.elastic.multiprocessing.errors"
 
 
 def elastic() -> Any:
@@ -94,3 +103,35 @@ def test_a_hook_of_the_users_own_is_asked_as_ever(
     monkeypatch.setattr(sys, "excepthook", lambda kind, *_: asked.append(kind))
     end(tmp_path)
     assert asked == [SignalException, ValueError]
+
+
+def fail(run_dir: Path) -> None:
+    """The launcher ends by the exception that says which ranks failed."""
+    last_words.install(run_dir, elastic())
+    try:
+        raise ChildFailedError("train.py FAILED")
+    except ChildFailedError as error:
+        sys.excepthook(ChildFailedError, error, error.__traceback__)
+
+
+def test_which_ranks_failed_is_left_to_a_doctor_that_is_there(
+    tmp_path: Path, printing: Any
+) -> None:
+    summary = tmp_path / SUMMARY
+    with summary.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_SH)
+        fail(tmp_path)
+    assert printing() == ""
+    assert summary.read_text().startswith("Traceback")
+    assert summary.read_text().endswith("ChildFailedError: train.py FAILED\n")
+
+
+@pytest.mark.parametrize("left", ["its file", "nothing"])
+def test_which_ranks_failed_is_printed_where_no_doctor_is_left(
+    tmp_path: Path, printing: Any, left: str
+) -> None:
+    if left == "its file":
+        (tmp_path / SUMMARY).touch()
+    fail(tmp_path)
+    assert printing().endswith("ChildFailedError: train.py FAILED\n")
+    assert not (tmp_path / SUMMARY).exists() or not (tmp_path / SUMMARY).read_text()

@@ -279,11 +279,16 @@ def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: 
 
 
 def test_a_rank_that_raises_is_named_and_the_code_is_the_launchers(
-    launcher: Launcher, begin
+    launcher: Launcher, begin, tmp_path: Path
 ) -> None:
     run = begin(launcher.starts("crash"))
     code, _, err = run.ended()
     assert code in launcher.crash, err
+    if launcher.name in BY_ELASTIC:
+        (told,) = tmp_path.glob("reports/run-*/summary.log")
+        assert "Root Cause (first observed failure)" in told.read_text()
+        assert "ChildFailedError" not in err
+        assert str(told) in err
     report = run.report
     assert report["ended_by"] == "job"
     finding = report["findings"][0]
