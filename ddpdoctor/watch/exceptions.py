@@ -63,12 +63,12 @@ def passing(log: Log, error: BaseException, out_of: str) -> None:
     if not (log.exiting or getattr(error, "_ddpdoctor", False)):
         _mark(error)
         _note_passing(log, error, out_of)
-    _hide(error)
+    hide(error)
 
 
 @harmless
-def _hide(error: BaseException) -> None:
-    """What is raised again by a bare `raise` gets no new frame where it was caught."""
+def hide(error: BaseException) -> None:
+    """Take our frames from its traceback: a bare `raise` adds none where it was caught."""
     trace = error.__traceback__
     while trace is not None and _is_ours(trace.tb_frame.f_code):
         trace = trace.tb_next
@@ -180,6 +180,7 @@ def _in_children(tell: Callable[[BaseException], None]) -> None:
                 return function(*args, **kwargs)
             except (Exception, KeyboardInterrupt) as error:
                 tell(error)
+                hide(error)
                 raise
 
         return call

@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.watch.exceptions import hide
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.places import Frame, users_frame
 
@@ -41,6 +42,9 @@ def install() -> None:
         _say(nprocs)
         try:
             return original(fn, args, nprocs, *rest, **kwargs)
+        except BaseException as error:
+            hide(error)
+            raise
         finally:
             _restore(before)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+import torch.multiprocessing as mp
 
 import ddpdoctor
 from ddpdoctor import api, watch
@@ -114,6 +115,24 @@ def test_the_tracebacks_of_a_watched_job_have_its_own_frames_alone(
     (log,) = shared_path.glob("reports/run-*/attempt-*/rank-0.log")
     thrown = [line for line in log.read_text().splitlines() if '"thrown"' in line]
     assert len(thrown) == len(broken)
+
+
+def raises(_: int) -> None:
+    raise ValueError("a bad sample")
+
+
+@pytest.mark.distributed(nproc=1, backend=None, watch=False)
+def test_nor_have_those_of_what_a_watched_process_spawns(
+    shared_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shared_path)
+    watch.start()
+    with pytest.raises(mp.ProcessRaisedException) as told:
+        mp.start_processes(raises, nprocs=1, start_method="fork")
+    files = [frame.filename for frame in traceback.extract_tb(told.value.__traceback__)]
+    assert not [file for file in files if "/ddpdoctor/watch/" in file]
+    assert "a bad sample" in str(told.value)
+    assert "/ddpdoctor/watch/" not in str(told.value)
 
 
 @pytest.mark.distributed(nproc=2, backend=None, watch=False)
