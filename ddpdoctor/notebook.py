@@ -1,6 +1,7 @@
 """`%load_ext ddpdoctor`: each cell is read before it runs; the ranks that it starts are watched.
 
-What is told goes to stderr, and nothing where nothing is wrong.
+A deadlock is told while the cell hangs, the rest when it ends; on stderr, and nothing where nothing
+is wrong.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import linecache
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,9 +27,12 @@ from ddpdoctor.postmortem.material import NothingToRead
 from ddpdoctor.postmortem.reading import read
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.model import render
+from ddpdoctor.run.worlds import Worlds
 
 _NAME = "notebook.ipynb"
 _CELLS = "cells.py"
+_PAUSE = 0.5
+"""Seconds between two looks at the ranks of a cell that runs."""
 _doctors: dict[int, _Doctor] = {}
 
 
@@ -55,16 +60,36 @@ class _Doctor:
         self._run_dir = Path(f"reports/run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
         self._run_dir = self._run_dir.absolute()
         watch.start(self._run_dir)
-        shell.events.register("pre_run_cell", self.read)
-        shell.events.register("post_run_cell", self.judge)
+        self._worlds = Worlds(self._run_dir, alone=True)
+        self._over = threading.Event()
+        """Set while no cell runs."""
+        self._attending = threading.Thread()
+        shell.events.register("pre_run_cell", self.begin)
+        shell.events.register("post_run_cell", self.conclude)
 
     def leave(self) -> None:
         """Listen no more."""
-        self._shell.events.unregister("pre_run_cell", self.read)
-        self._shell.events.unregister("post_run_cell", self.judge)
+        self._shell.events.unregister("pre_run_cell", self.begin)
+        self._shell.events.unregister("post_run_cell", self.conclude)
+        self._worlds.close()
 
-    def read(self, info: Any) -> None:
-        """Tell what `lint` finds in a cell that is about to run, after all that ran before it."""
+    def begin(self, info: Any) -> None:
+        """Read a cell that is about to run, and attend to the ranks that it starts."""
+        self._read(info)
+        self._over.clear()
+        if not self._attending.is_alive():  # a cell may run another
+            self._attending = threading.Thread(target=self._attend, daemon=True)
+            self._attending.start()
+
+    def conclude(self, result: Any) -> None:
+        """Tell what went wrong with the ranks of a cell that has ended, and was not told before."""
+        self._over.set()
+        if self._attending.is_alive():
+            self._attending.join()
+        self._judge()
+
+    def _read(self, info: Any) -> None:
+        """Tell what `lint` finds in a cell, after all that ran before it."""
         self._ran.append(self._shell.transform_cell(str(info.raw_cell)))
         cells = [*self._cells, str(info.raw_cell)]
         document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
@@ -81,8 +106,18 @@ class _Doctor:
         if report.diagnostics:
             print(shown(report, "text"), end="", file=sys.stderr)
 
-    def judge(self, result: Any) -> None:
-        """Tell what went wrong with the ranks that a cell has started."""
+    def _attend(self) -> None:
+        """Tell of a deadlock at once: the cell would go on for half an hour."""
+        while not self._over.wait(_PAUSE):
+            self._worlds.note_deaths()
+            self._worlds.poll()
+            if any(world.folder not in self._told for world in self._worlds.deadlocked):
+                self._judge()
+                print("ddpdoctor: interrupt the kernel to end it", file=sys.stderr)
+                return
+
+    def _judge(self) -> None:
+        """Tell what went wrong with the ranks that nothing was told of."""
         new = {*self._run_dir.glob("attempt-*")} - self._told
         if not new:
             return

@@ -12,6 +12,7 @@ import pytest
 
 import ddpdoctor
 from ddpdoctor import watch
+from tests.patience import within
 from tests.postmortem.test_run_directory import blocked, log_of, write
 
 Capture = pytest.CaptureFixture[str]
@@ -71,6 +72,27 @@ def test_what_happened_to_the_ranks_of_a_cell_is_told_once(shell: Shell, capsys:
     assert "train.py:8" in told
     shell.run("1 + 1")
     assert capsys.readouterr().err == ""
+
+
+def test_a_cell_that_hangs_is_told_of_while_it_does(shell: Shell, capsys: Capture) -> None:
+    (run,) = Path("reports").iterdir()
+    told = ""
+
+    def hang() -> None:
+        nonlocal told
+        blocked(run)
+
+        def hears() -> bool:
+            nonlocal told
+            told += capsys.readouterr().err
+            return "interrupt the kernel" in told
+
+        assert within(60, hears)
+
+    shell.run("train()", hang)
+    assert told.count("deadlock proven") == 1
+    assert "train.py:8" in told
+    assert capsys.readouterr().err == "", "what was told is not told again"
 
 
 @pytest.mark.parametrize(
