@@ -25,8 +25,23 @@ settings.register_profile("ddpdoctor", deadline=None)  # the machine may be busy
 settings.load_profile("ddpdoctor")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What runs where nobody has an hour: one of each kind."""
+    parser.addoption("--thorough", action="store_true", help="run those marked `thorough`, too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what holds of one more launcher or program what another test holds of some."""
+    if config.getoption("--thorough"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Mark whatever is started from here on, xdist's workers included."""
+    config.addinivalue_line("markers", "thorough: one more of a kind, which --thorough runs")
     os.environ["OMP_NUM_THREADS"] = "1"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Started in the background by a script: what is started from here on would be deaf to

@@ -134,6 +134,20 @@ LAUNCHERS = [
         interrupted=ONE,
     ),
 ]
+PLAINEST = "torchrun"
+of_each = pytest.mark.parametrize(
+    "launcher", LAUNCHERS, ids=lambda launcher: launcher.name, indirect=True
+)
+of_the_plainest = pytest.mark.parametrize(
+    "launcher",
+    [
+        pytest.param(
+            each, id=each.name, marks=[] if each.name == PLAINEST else pytest.mark.thorough
+        )
+        for each in LAUNCHERS
+    ],
+    indirect=True,
+)
 BY_ELASTIC = ("torchrun", "accelerate")
 """Where one launcher alone is ended, and hears it before its ranks end."""
 
@@ -144,7 +158,7 @@ def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         yield variables
 
 
-@pytest.fixture(params=LAUNCHERS, ids=lambda launcher: launcher.name)
+@pytest.fixture
 def launcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Launcher:
     chosen: Launcher = request.param
     if not chosen.is_here:
@@ -240,6 +254,7 @@ def line_of(script: Path, mark: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
 
 
+@of_each
 def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     run = begin(launcher.starts("well"))
     code, out, err = run.ended()
@@ -252,6 +267,7 @@ def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     assert run.report["findings"] == []
 
 
+@of_each
 def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: Path) -> None:
     what = "backward" if launcher.name == "torchrun" else "hang"
     run = begin(launcher.starts(what))
@@ -278,6 +294,7 @@ def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: 
         assert other["place"]["line"] == line_of(TRAIN, "in DDP's")
 
 
+@of_the_plainest
 def test_a_rank_that_raises_is_named_and_the_code_is_the_launchers(
     launcher: Launcher, begin, tmp_path: Path
 ) -> None:
@@ -297,6 +314,7 @@ def test_a_rank_that_raises_is_named_and_the_code_is_the_launchers(
     assert finding["places"][0]["place"]["line"] == line_of(launcher.script, "the crash")
 
 
+@of_the_plainest
 def test_a_silent_error_makes_a_job_that_ended_well_end_with_1(launcher: Launcher, begin) -> None:
     if launcher.script != TRAIN:
         pytest.skip(f"{launcher.name} steps by itself")
@@ -310,6 +328,7 @@ def test_a_silent_error_makes_a_job_that_ended_well_end_with_1(launcher: Launche
     ]
 
 
+@of_the_plainest
 def test_a_request_to_end_ends_all_of_it(launcher: Launcher, begin) -> None:
     run = begin(launcher.idles())
     run.wait_for("idles-0", "idles-1")
@@ -319,6 +338,7 @@ def test_a_request_to_end_ends_all_of_it(launcher: Launcher, begin) -> None:
     assert run.report["ended_by"] == "signal"
 
 
+@of_the_plainest
 def test_ctrl_c_twice_ends_all_of_it(launcher: Launcher, begin) -> None:
     if launcher.name == "mpirun":
         pytest.skip("mpirun itself leaves its ranks at a second one, with and without a doctor")
@@ -335,6 +355,7 @@ def test_ctrl_c_twice_ends_all_of_it(launcher: Launcher, begin) -> None:
     assert run.report["ended_by"] == "signal"
 
 
+@of_the_plainest
 def test_a_doctor_that_is_killed_takes_nobody_with_it(
     launcher: Launcher, begin, tmp_path: Path
 ) -> None:
@@ -349,6 +370,7 @@ def test_a_doctor_that_is_killed_takes_nobody_with_it(
     run.ended()
 
 
+@of_the_plainest
 def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin) -> None:
     run = begin(launcher.starts("long"))
     run.wait_for("trains-0", "trains-1")
