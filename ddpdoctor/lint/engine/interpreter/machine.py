@@ -351,7 +351,7 @@ class Machine:
 
     def site(self, node: ast.AST, kind: str = "") -> int:
         """A number for a node in the context of the calls that lead to it."""
-        calls = [id(frame.call) for frame in self.frames[-6:]]
+        calls = [id(frame.call) for frame in self.frames]
         key = (id(node), kind, self.frames[-1].module.scope, *calls)
         return self._sites.setdefault(key, len(self._sites) + 1)
 
