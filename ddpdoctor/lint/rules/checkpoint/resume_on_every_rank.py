@@ -335,9 +335,9 @@ def _have_others(run: Run, what: Term, mask: int) -> bool:
 
 
 def _is_a_model(run: Run, target: Value) -> bool:
-    """Whether it is a module, or what a call has given that nobody knows."""
+    """Whether it is a module, one of several, or what a call has given that nobody knows."""
     is_given = isinstance(target.what, Term) and target.what.op in ("lib", "result")
-    return is_given or members.is_module(run.vm, target)
+    return is_given or all(members.is_module(run.vm, x) for x in run.vm.store.options(target))
 
 
 def _is_wrapped_later(run: Run, event: Event, wraps: list[Event], order: dict[int, int]) -> bool:
