@@ -380,15 +380,37 @@ def test_an_abort_where_the_ranks_took_different_passes_is_a_matter_of_order(
         assert [p.place.line for p in finding.places if p.place] == [98, 73]
 
 
-def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order() -> None:
+@pytest.mark.parametrize("seen", [True, False])
+def test_an_abort_in_a_call_that_the_others_did_not_make_is_a_matter_of_order(seen: bool) -> None:
+    """Also where nobody saw how it ended, as no doctor had started the job."""
     three = ranks()
     three[0].collectives.append(call("all_reduce", 9, line=13))
-    end(three[0], None, signal.SIGABRT, at=50.1)
+    three[0].last_event = three[0].collectives[-1].begun + 0.1
+    if seen:
+        end(three[0], None, signal.SIGABRT, at=50.1)
     for rank in three[1:]:
         rank.exceptions.append(error(CLOSED, line=38, at=50.0))
     finding = only(three)
     assert (finding.code, finding.ranks) == ("DDP402", (0,))
     assert [p.place.line for p in finding.places if p.place] == [13, 38]
+
+
+@pytest.mark.parametrize("at", ["in the call of all", "long after its call", "before its call"])
+def test_a_rank_that_vanished_where_no_other_call_can_have_met_its_own_has_only_left(
+    at: str,
+) -> None:
+    three = ranks()
+    three[0].collectives.append(call("all_reduce", 9, line=13))
+    three[0].last_event = three[0].collectives[-1].begun + 0.1
+    if at == "long after its call":
+        three[0].last_event += 60.0
+    if at == "before its call":
+        three[0].collectives.pop()
+    for rank in three[1:]:
+        if at != "long after its call":
+            rank.collectives.append(call("all_reduce", 9, line=13))
+        rank.exceptions.append(error(CLOSED, line=38, at=50.0))
+    assert only(three).code == "DDP400"
 
 
 @pytest.mark.parametrize("last", [10, 1])

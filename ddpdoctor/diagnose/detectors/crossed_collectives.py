@@ -43,7 +43,8 @@ class _Witness:
 @detector(precedence=312)
 def detect(case: Case) -> Iterator[Finding]:
     """Where a rank was aborted, or was told of sizes, in a call that others did not make."""
-    struck = [each.rank for each in parting.struck(case)]
+    vanished = _vanished(case)
+    struck = [each.rank for each in parting.struck(case)] or vanished
     if not struck:
         return
     when = min(_end(rank) for rank in struck)
@@ -56,11 +57,35 @@ def detect(case: Case) -> Iterator[Finding]:
     others = [each for each in witnesses if each not in made and each.place is not None]
     if not made or not others:
         return
+    if vanished and any(each.rank not in vanished for each in made):
+        return  # they made a call that it was still to make
+    yield _finding(case, call, made, others, struck)
+
+
+def _vanished(case: Case) -> list[RankEvidence]:
+    """Those whose end nobody saw and whose peers lost them: gloo may have aborted them.
+
+    So it is in the folder of a job that no doctor has started.
+    """
+    if not case.raised or not parting.has_parted(case):
+        return []
+    return [
+        rank
+        for rank in case.evidence.ranks
+        if rank.collectives
+        and (rank.fate, rank.exiting, rank.left, rank.ending) == (None, None, None, None)
+    ]
+
+
+def _explained(case: Case, struck: list[RankEvidence]) -> tuple[str, ...]:
+    """Take it off the list of what is to be explained; what it meant for the other ranks."""
+    if parting.has_parted(case):
+        return parting.explain_parting(case)
     case.explain(
         *(each for each in case.died if each.rank in struck),
         *(each for each in case.raised if each.rank in struck),
     )
-    yield _finding(case, call, made, others, struck)
+    return case.consequences()
 
 
 def _crossed_backwards(case: Case, struck: list[RankEvidence]) -> list[Finding]:
@@ -121,10 +146,6 @@ def _unlike_gradients(
     case: Case, struck: list[RankEvidence], places: list[RankPlace], since: str
 ) -> Finding:
     """The ranks at each of these places, the fewest first, took gradients of others for theirs."""
-    case.explain(
-        *(each for each in case.died if each.rank in struck),
-        *(each for each in case.raised if each.rank in struck),
-    )
     ways = "; ".join(f"{named(each.ranks)} {each.doing} at {each.place}" for each in places)
     few, many = places[0].ranks, places[-1].ranks
     return Finding(
@@ -137,7 +158,7 @@ def _unlike_gradients(
         cause=f"gradients of different passes met: {since}{ways}. "
         f"{named(rank.rank for rank in struck)} got what was not meant for it.",
         cure=Cure(text="Make the same passes in the same order on every rank."),
-        consequences=case.consequences(),
+        consequences=_explained(case, struck),
     )
 
 
@@ -209,7 +230,7 @@ def _finding(
         cause=f"different collectives of the ranks met under number {call.seq} of their group: "
         f"{ways}. {named(rank.rank for rank in struck)} got what was not meant for it.",
         cure=Cure(text="Call the same collectives in the same order on every rank."),
-        consequences=case.consequences(),
+        consequences=_explained(case, struck),
     )
 
 
