@@ -89,8 +89,8 @@ def call(vm: Machine, node: ast.Call) -> Value:
             _note_kept(vm, callee, node)
         if func.attr == "__setattr__" and (set_ := _set_by_name(vm, owner, callee, args, node)):
             return set_
-        is_size = isinstance(owner.what, Tensor) and callee.what == term("of", owner.what, "size")
-        if is_size or (isinstance(owner.what, Term) and _is_unknown(callee, owner)):
+        asks_size = isinstance(owner.what, Tensor) and func.attr in memory.ASKING_SIZE
+        if asks_size or (isinstance(owner.what, Term) and _is_unknown(callee, owner)):
             return methods.call_method(vm, owner, func.attr, args, kwargs, node)
         return call_value(vm, callee, args, kwargs, node)
     callee = evaluate(vm, func)

@@ -158,6 +158,8 @@ def call_method(
         return _of_path(vm, owner, name, args, kwargs, node)
     if name == "sort" and isinstance(what, Term):
         _sort_unknown(vm, owner, kwargs.get("key"), node)
+    if isinstance(what, Term) and name in memory.ASKING_SIZE and memory.is_changed(vm, what):
+        return members.attribute(vm, owner, name, node)
     if isinstance(what, Term) and has_identity(what):
         _note_module(vm, what, name, args[0] if args else kwargs.get("requires_grad", TRUE))
         if args or kwargs:
@@ -607,7 +609,7 @@ def _of_tensor(
         return Value(Tuple(tuple(vm.computed(one, name, (owner,), node) for one in made_)))
     if name == "size" and args and args[0].is_const(0):
         return Value(term("of", owner.what, name, 0), members.rows(vm, owner), why)
-    if name in ("size", "dim", "element_size"):
+    if name in memory.ASKING_SIZE:
         return Value(term("of", owner.what, name), members.of_size(vm, owner), why)
     if name in _ARCCOS:
         vm.emit("arccos", name, node, of=owner)

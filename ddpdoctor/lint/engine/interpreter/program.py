@@ -38,6 +38,7 @@ from ddpdoctor.lint.engine.interpreter.store import Kept, Store
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    NONE,
     NOTHING,
     UNKNOWN,
     Class,
@@ -709,7 +710,22 @@ def _call_alone(
             args = [made[owner]]
             if info.name.endswith(".__init__"):
                 return
+            if info.name.rpartition(".")[2] in _AROUND:
+                _call_around(vm, owner, made[owner])
+                return
     call_function(vm, what, args, arguments, info.node)
+
+
+_AROUND = ("__enter__", "__exit__")
+"""What is called before the body of a `with`, and after it: neither without the other."""
+
+
+def _call_around(vm: Machine, owner: int, manager: Value) -> None:
+    for name, given in zip(_AROUND, ([], [NONE, NONE, NONE]), strict=True):
+        method = hierarchy.class_attribute(vm, owner, name)
+        if method is not None and isinstance(method.what, Func):
+            node = vm.functions[method.what.number].node
+            call_function(vm, method.what, [manager, *given], {}, node)
 
 
 def _is_read(vm: Machine, owner: int, info: FunctionInfo) -> bool:

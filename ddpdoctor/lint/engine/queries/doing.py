@@ -21,6 +21,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Seq,
     Way,
     events,
+    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -398,8 +399,27 @@ def _surely(seq: Seq) -> Iterator[Event]:
             arms = [list(_surely(arm.body)) for arm in node.arms]
             if all(any(synchronises(each) for each in arm) for arm in arms):
                 yield next(each for each in arms[0] if synchronises(each))
+            elif _asks_for_others(node):
+                yield from (each for arm in arms for each in arm)
             elif not node.condition.agree.divergent:  # ranks go the way on which a model is wrapped
                 yield from (each for arm in arms for each in arm if each.kind == "wrap")
+
+
+def _asks_for_others(node: Choice) -> bool:
+    """Whether a setting decides about a barrier and nothing else: whether there is whom to meet."""
+    what = node.condition.what
+    if isinstance(what, Term) and what.op == "not":
+        what = what.args[0]
+    if node.condition.agree.divergent or not isinstance(what, Term) or what.op not in _SETTINGS:
+        return False
+    done = [each for arm in node.arms for each, _ in walk(arm.body)]
+    return bool(done) and all(
+        isinstance(each, Called) or (isinstance(each, Event) and each.name == "barrier")
+        for each in done
+    )
+
+
+_SETTINGS = ("of", "option", "parameter", "global", "import")
 
 
 def function_of(run: Run, thing: Event | Called | Loop | Object) -> ast.AST | None:

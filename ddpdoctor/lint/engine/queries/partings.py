@@ -735,7 +735,7 @@ def _is_counted(what: object) -> bool:
     if not isinstance(what, Term):
         return isinstance(what, Const)
     is_sum = what.op in ("Add", "Sub") and all(map(_is_counted, what.args))
-    return is_sum or what.op in ("joined", "option", "counter", "add_up")
+    return is_sum or what.op in ("joined", "option", "counter", "add_up", "len")
 
 
 def _is_bounded(run: Run, loop: Loop) -> bool:

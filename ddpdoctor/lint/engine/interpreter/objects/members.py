@@ -262,7 +262,7 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     if name == "type" and is_device(what) and isinstance(what.args[1], Const | Term):
         kind = what.args[1]  # alike, whichever its number is
         return Value(kind) if isinstance(kind, Const) else Value(term("of", kind, name), UNKNOWN)
-    if name in memory.OF_SIZE and vm.store.get((memory.storage(what), memory.SIZED)) is not None:
+    if name in memory.OF_SIZE and memory.is_changed(vm, what):
         return Value(term("of", what, name), of_size(vm, owner), owner.why)
     return (
         hinted(vm, Value(term("of", what, name), owner.agree, owner.why), name)

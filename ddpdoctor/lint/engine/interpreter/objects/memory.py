@@ -93,12 +93,21 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
         vm.store.put((what, "~"), Value(what, agree, why))
 
 
+def is_changed(vm: Machine, what: What) -> bool:
+    """Whether anything was done in place to it."""
+    return vm.store.get((storage(what), SIZED)) is not None
+
+
 def before_changes(vm: Machine, value: Value) -> Value:
     """What a thing was before anything was done in place to it: that makes no None of it."""
     return vm.store.get((storage(value.what), SIZED)) or value
 
 
-OF_SIZE = ("shape", "ndim", "dtype", "size")
+ASKING_SIZE = frozenset(
+    ("size", "dim", "element_size", "is_complex", "is_floating_point", "nelement", "numel")
+)
+"""What a tensor is asked that its numbers do not decide: how large it is, and of which kind."""
+OF_SIZE = ASKING_SIZE | {"shape", "ndim", "dtype"}
 SIZED = "#sized"
 """Of a tensor that was changed in place: what it was before, and is as large as."""
 
