@@ -261,6 +261,8 @@ class Machine:
         """Module -> the wrapper that was put around it."""
         self.unbound: set[str] = set()
         """The names that have a value on some ranks alone, somewhere."""
+        self.had: set[tuple[What, str]] = set()
+        """Attributes that all ranks have read before anybody was seen to set them."""
         self.buffers: dict[What, What] = {}
         """The tensors that are buffers of a module -> that module."""
         self.restored: set[int] = set()

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from ddpdoctor.lint.edits import end_of, replace, start_of
 from ddpdoctor.lint.engine.interpreter.loading import Text
@@ -42,6 +42,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tensor,
     Term,
     Value,
+    What,
     has_identity,
     text,
 )
@@ -68,7 +69,7 @@ def check(run: Run) -> Iterator[Hit]:
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
             continue
-        if _is_copied(where, save, way):
+        if _is_copied(where, save, way) or _is_saved_before(where, save, way):
             continue
         if not is_new and _is_made_again(run, save, way):
             continue
@@ -243,6 +244,27 @@ def _is_copied(run: Run, save: Event, way: Way) -> bool:
         and same_path(copy.values.get("path"), save.values.get("path"))
         for copy, there in events(run.root, "copy_file")
     )
+
+
+def _is_saved_before(run: Run, save: Event, way: Way) -> bool:
+    """Whether the same was saved under another name each time, just before: that is whole by then.
+
+    `way` may go deeper than what was saved before, but into no loop.
+    """
+    if not _states(run, save):
+        return False
+    inner = list(takewhile(lambda step: not isinstance(step.node, Loop), reversed(way[:-1])))
+    around = {id(step.seq): step.index for step in (way[-1], *inner)}
+    return any(
+        there[-1].index < around.get(id(there[-1].seq), 0)
+        and _states(run, save) <= _states(run, other)
+        and not same_path(other.values.get("path"), save.values.get("path"))
+        for other, there in file_events(run, "save")
+    )
+
+
+def _states(run: Run, save: Event) -> set[What]:
+    return {each.what for _, each in parts(run, save.values.get("object")) if is_state(each)}
 
 
 def _path_node(save: Event) -> ast.AST:

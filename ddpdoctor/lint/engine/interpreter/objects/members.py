@@ -20,6 +20,7 @@ from ddpdoctor.lint.engine.interpreter.store import PERHAPS, UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Seq
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
+    EVERYONE,
     IS_LOCAL_MAIN,
     IS_MAIN,
     LOCAL_RANK,
@@ -410,6 +411,8 @@ def _of_object(vm: Machine, owner: Value, what: Ref, name: str, node: ast.AST) -
         is_data = made.cls >= 0 and isinstance(found.what, Tensor | Term)
         return containers.of_one_of_several(owner, found) if is_data else found
     if made.cls >= 0:
+        if vm.mask == EVERYONE and not vm.tries:
+            vm.had.add((what, name))
         found = hierarchy.class_attribute(vm, made.cls, name)
         named = vm.store.get((what, binding.NAMED))
         if found is not None and named is not None and isinstance(found.what, Const):
@@ -457,7 +460,7 @@ def lacks(vm: Machine, owner: Value, name: str) -> Value | None:
     if made is None or made.cls < 0:
         return None
     lacking = vm.store.get((owner.what, UNBOUND + name))
-    if lacking is None or not isinstance(lacking.what, Table):
+    if (owner.what, name) in vm.had or lacking is None or not isinstance(lacking.what, Table):
         return None
     own = (hierarchy.class_attribute(vm, made.cls, each) for each in (name, "__getattr__"))
     return None if any(each is not None for each in own) else lacking
