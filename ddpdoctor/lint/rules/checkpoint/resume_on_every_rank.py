@@ -124,6 +124,8 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if _is_restored_again(run, event, way, order):
             continue
+        if _is_restored_by_the_others(run, event, order):
+            continue
         told.add(id(apart))
         call = _call_behind(apart, way)
         yield Hit(
@@ -131,7 +133,9 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             "this state is restored on some ranks only: the others go on with their own",
             notes=(Related.at(apart.place, "only some ranks pass this condition"),),
             help="load on every rank, or broadcast what was loaded",
-            confidence="certain" if who.sure and run.is_entry else "likely",
+            confidence="certain"
+            if who.sure and run.is_entry and not _are_objects_sent(run, event, order)
+            else "likely",
             path=call.path if call else event.path,
         )
 
@@ -368,6 +372,15 @@ def _is_shared_later(run: Run, event: Event, order: dict[int, int]) -> bool:
     )
 
 
+def _are_objects_sent(run: Run, event: Event, order: dict[int, int]) -> bool:
+    """Whether anything at all is sent behind it, before they learn on: it need not be a number."""
+    until = _learn_on(run, event, order)
+    return any(
+        order[id(event)] < order[id(each)] < until and each.name in _OBJECTS
+        for each, _ in events(run.root, "collective")
+    )
+
+
 def _is_restored_again(run: Run, event: Event, way: Way, order: dict[int, int]) -> bool:
     """Whether all ranks restore the same thing behind it, before they learn on."""
     target, until = event.values.get("object"), _learn_on(run, event, order)
@@ -379,6 +392,15 @@ def _is_restored_again(run: Run, event: Event, way: Way, order: dict[int, int]) 
         and all(isinstance(x.node, _NO_IF) for x in _choices(beyond(way, at)) if x in _choices(at))
         for each, at in events(run.root, "load_state")
     )
+
+
+def _is_restored_by_the_others(run: Run, event: Event, order: dict[int, int]) -> bool:
+    """Whether each rank restores the same thing at one place or another, before they learn on."""
+    target, until, mask = event.values.get("object"), _learn_on(run, event, order), 0
+    for each, at in events(run.root, "load_state"):
+        if order[id(each)] < until and _is_same(each.values.get("object"), target):
+            mask |= doers(at).mask
+    return mask == EVERYONE
 
 
 _NO_IF = (ast.Try, ast.Call)
@@ -399,8 +421,10 @@ def _learn_on(run: Run, event: Event, order: dict[int, int]) -> int:
 def _carries(run: Run, collective: Event, target: Value | None) -> bool:
     """Whether what is sent is what was restored, or may be, and not a few numbers made here."""
     shared = collective.values.get("shares") or collective.values.get("arg0")
-    if shared is None or collective.name in _OBJECTS:
-        return collective.name in ("broadcast", *_OBJECTS)
+    if collective.name in _OBJECTS:
+        return _is_made_use_of(run, collective)
+    if shared is None:
+        return collective.name == "broadcast"
     origin = [shared, *origins(run, shared)]
     sent = {of for each in origin for of in mentioned(run, each) if isinstance(of, Ref)}
     if any(_belong_together(run, each, target) for each in sent):
@@ -408,6 +432,21 @@ def _carries(run: Run, collective: Event, target: Value | None) -> bool:
     if any(members.module_of(each.what) is not None for each in origin):
         return False  # the weights of something else
     return collective.name == "broadcast" and not _is_of_numbers(run, shared)
+
+
+def _is_made_use_of(run: Run, collective: Event) -> bool:
+    """Whether what came with it is handed to anything: a number of epochs is only counted to."""
+    filled = collective.values.get("filled")
+    if filled is None:
+        return True
+    return any(
+        filled.what in mentioned(run, value)
+        for each, _ in events(run.root)
+        if each is not collective
+        for value in each.values.values()
+    ) or any(
+        filled.what in within(value.what) for made in run.vm.made.values() for value in made.of
+    )
 
 
 def _is_of_numbers(run: Run, tensor: Value) -> bool:
