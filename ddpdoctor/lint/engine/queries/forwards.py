@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.objects import hierarchy, members
 from ddpdoctor.lint.engine.interpreter.program import Run, run_forward
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -15,6 +15,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Exit,
     Loop,
     Seq,
+    Way,
     events,
     walk,
 )
@@ -127,21 +128,50 @@ def _layers(run: Run, done: Iterable[Event]) -> set[int]:
         if event.kind not in ("bare_forward", "use") or "no_grad" in event.scopes:
             continue
         what = event.values["model"].what
-        if event.kind == "use":
+        if event.kind == "use" or (isinstance(what, Ref) and _is_a_sequence(run, what.number)):
             found |= learns(run, what)
         elif isinstance(what, Ref) and has_parameters(run, what.number):
             found.add(what.number)
     return found
 
 
+def _is_a_sequence(run: Run, number: int) -> bool:
+    """Whether it is of a class of the user's whose forward is torch's own, of all its layers."""
+    made = run.vm.objects.get(number)
+    if made is None or made.cls < 0:
+        return False
+    is_own = hierarchy.class_attribute(run.vm, made.cls, "forward") is not None
+    return not is_own and hierarchy.library_class(run.vm, made.cls) == _SEQUENCE
+
+
+_SEQUENCE = "torch.nn.Sequential"
+
+
 def switches(run: Run, seq: Seq, beside: Collection[int] = ()) -> Iterator[Choice]:
     """The conditions that decide in a forward which layers take part, besides some."""
-    for node, _ in walk(seq):
+    for node, way in walk(seq):
         if isinstance(node, Choice):
             arms = [arm.body for arm in node.arms if not _raises(arm.body)]
-            layers = [used(run, arm) - {*beside} for arm in arms]
+            exits = [arm.items[-1] if arm.items else None for arm in arms]
+            left = next((each for each in exits if isinstance(each, Exit)), None)
+            behind = _behind(run, way, left) if left is not None else set()
+            layers = [
+                (used(run, arm) | (set() if isinstance(end, Exit) else behind)) - {*beside}
+                for arm, end in zip(arms, exits, strict=True)
+            ]
             if any(each != layers[0] for each in layers[1:]):
                 yield node
+
+
+def _behind(run: Run, way: Way, left: Exit) -> set[int]:
+    """The layers that are used behind a condition, but for whoever leaves there."""
+    found: set[int] = set()
+    for depth in range(len(way) - 1, -1, -1):
+        found |= used(run, Seq(way[depth].rest))
+        around = way[depth - 1].node if depth else None
+        if isinstance(around, Called) or (isinstance(around, Loop) and left.kind != "return"):
+            break
+    return found
 
 
 def decided_by(

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ddpdoctor.lint.engine.interpreter.machine import UNBOUND, Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import UNBOUND, Left, Machine, Made
 from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.objects import (
     binding,
@@ -313,9 +313,15 @@ ROWS = "#rows"
 
 
 def of_size(vm: Machine, tensor: Value) -> Agreement:
-    """Whether ranks have a tensor as large: what is drawn, or done in place, is what is in it."""
+    """Whether ranks have a tensor as large: what is drawn, or done in place, is what is in it.
+
+    That decides how much is picked by it.
+    """
     agree = (vm.store.get((memory.storage(tensor.what), memory.SIZED)) or tensor).agree
-    return UNKNOWN if agree.cause == "chance" else agree
+    if agree.cause != "chance":
+        return agree
+    picked = number_of_rows(vm, tensor).agree
+    return picked if picked.divergent else UNKNOWN
 
 
 def rows(vm: Machine, tensor: Value) -> Agreement:
@@ -343,7 +349,10 @@ def number_of_rows(vm: Machine, tensor: Value) -> Value:
     for _ in range(_MAX_STEPS):
         if made is None or not made.of:
             break
-        if made.by in PICKS_ROWS and made.of[0].agree.divergent:
+        columns = vm.made.get(made.of[0].what) if made.by == "item" else None
+        if columns is not None and _gives_columns(columns):
+            made = columns
+        if (made.by in PICKS_ROWS or _gives_columns(made)) and made.of[0].agree.divergent:
             return Value(NOTHING, made.of[0].agree, made.of[0].why)
         if made.by == "item" and len(made.of) > 1 and is_mask(vm, made.of[1]):
             return Value(NOTHING, made.of[1].agree, made.of[1].why)
@@ -351,6 +360,13 @@ def number_of_rows(vm: Machine, tensor: Value) -> Value:
             break
         made = vm.made.get(made.of[0].what)
     return Value(NOTHING, SAME)
+
+
+def _gives_columns(made: Made) -> bool:
+    """Whether it gives the places of what is true, a tensor for each dimension."""
+    if made.by == "nonzero":
+        return any(each.is_const(True) for each in made.of[1:])
+    return made.by == "where" and len(made.of) == 1
 
 
 def is_mask(vm: Machine, index: Value) -> bool:
