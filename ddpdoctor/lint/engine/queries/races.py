@@ -369,7 +369,7 @@ def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]
     """Looks by which ranks decide, each with who writes that file while others may still look."""
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
     for look, at in looks_of(run, parting):
-        for save, to in events(run.root, "save", "write", "rename"):
+        for save, to in events(run.root, "save", "write", "rename", "make_folder"):
             is_first = order[id(look)] < order[id(save)]
             if (
                 is_first

@@ -42,7 +42,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tensor,
     Term,
     Value,
-    What,
     has_identity,
     text,
 )
@@ -251,20 +250,24 @@ def _is_saved_before(run: Run, save: Event, way: Way) -> bool:
 
     `way` may go deeper than what was saved before, but into no loop.
     """
-    if not _states(run, save):
-        return False
-    inner = list(takewhile(lambda step: not isinstance(step.node, Loop), reversed(way[:-1])))
+    inner = takewhile(lambda step: not isinstance(step.node, Loop), reversed(way[:-1]))
     around = {id(step.seq): step.index for step in (way[-1], *inner)}
     return any(
         there[-1].index < around.get(id(there[-1].seq), 0)
-        and _states(run, save) <= _states(run, other)
+        and _is_made_alike(run, other.values.get("object"), save.values.get("object"))
         and not same_path(other.values.get("path"), save.values.get("path"))
         for other, there in file_events(run, "save")
     )
 
 
-def _states(run: Run, save: Event) -> set[What]:
-    return {each.what for _, each in parts(run, save.values.get("object")) if is_state(each)}
+def _is_made_alike(run: Run, one: Value | None, other: Value | None) -> bool:
+    """Whether two are one thing, or made by the same lines."""
+    if one is None or other is None:
+        return False
+    first, second = run.vm.object(one), run.vm.object(other)
+    if first is None or second is None:
+        return one.what == other.what and has_identity(one.what)
+    return first.node is second.node
 
 
 def _path_node(save: Event) -> ast.AST:

@@ -39,7 +39,12 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, What
 from ddpdoctor.lint.engine.libraries.torch import ASKING
-from ddpdoctor.lint.engine.queries.doing import doers, is_for_one, is_the_starters
+from ddpdoctor.lint.engine.queries.doing import (
+    doers,
+    is_for_one,
+    is_the_starters,
+    synchronises,
+)
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import Parting, leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
@@ -146,23 +151,38 @@ def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
             continue
         exits = (leaves(arm.body) for arm in node.arms)
         left = next((each for each in exits if each is not None and each.is_failure), None)
-        if left is None or id(node.node) in told or not _asks_if_finite(run, node.condition.what):
+        if left is None or id(node.node) in told or not _asks_for_numbers(run, node):
             continue
         loops = (step.node for step in way if isinstance(step.node, Loop))
         others = next((e for x in loops for e, _ in events(x.body, "backward", "collective")), None)
         if others is None or doers(way).some or is_the_starters(way):
             continue
         told.add(id(node.node))
+        alone = (e for arm in node.arms if leaves(arm.body) for e, _ in events(arm.body))
+        waits = next((each for each in alone if synchronises(each)), None)
         yield Hit(
-            left.node,
-            "a rank whose own numbers are not finite ends alone: the others wait for it, until "
-            "the launcher ends them",
+            waits.node if waits else left.node,
+            "a rank whose own numbers are not finite waits here alone: it never ends, nor do the "
+            "others"
+            if waits
+            else "a rank whose own numbers are not finite ends alone: the others wait for it, "
+            "until the launcher ends them",
             notes=(Related.at(others.place, "they wait here"),),
             why=node.condition.why,
             help="reduce the question (all_reduce, MAX), and end together",
-            harmless=True,
-            path=left.path,
+            harmless=waits is None,
+            path=waits.path if waits else left.path,
         )
+
+
+def _asks_for_numbers(run: Run, choice: Choice) -> bool:
+    """Whether a condition asks if numbers are finite, alone or among other questions."""
+    what = choice.condition.what
+    inner = what.args[0] if isinstance(what, Term) and what.op == "not" else what
+    if isinstance(inner, Term) and inner.op in ("and", "or"):  # of which tensors are not kept
+        asked = {id(each) for each in ast.walk(choice.test)}
+        return any(id(x.node) in asked and _is_of_finite(x.by) for x in run.vm.made.values())
+    return _asks_if_finite(run, what)
 
 
 def _asks_if_finite(run: Run, what: What) -> bool:
@@ -175,7 +195,11 @@ def _asks_if_finite(run: Run, what: What) -> bool:
         of += what.args if is_named or what.op in ASKING else ()
     name = by.rpartition(".")[2]
     is_asked = name in _COUNTED or (isinstance(what, Term) and what.op in ASKING)
-    return name in _FINITE or (is_asked and any(_asks_if_finite(run, each) for each in of))
+    return _is_of_finite(by) or (is_asked and any(_asks_if_finite(run, each) for each in of))
+
+
+def _is_of_finite(by: str) -> bool:
+    return by.rpartition(".")[2] in _FINITE
 
 
 _COUNTED = ("any", "all", "sum", "item", "bool", "logical_not", "Invert")
