@@ -63,6 +63,7 @@ WORDS = {
     "salted": "alike everywhere of a number, another in every process of a text",
     "range": "as many numbers as `range` of the same has",
     "ends": "ends the process",
+    "imports": "gives a `module`, or what has a `name` in it, and whether it is there",
     "event": "does what `kind` says: save, load, step, backward, ...",
 }
 

@@ -53,6 +53,8 @@ deepspeed.comm.all_gather                               collective shares=tensor
 deepspeed.comm.get_rank                                 rank
 deepspeed.comm.get_world_size                           world
 deepspeed.comm.get_local_rank                           local_rank
+monai.utils.optional_import                             imports module=module@0 name=name@3
+monai.utils.module.optional_import                      imports module=module@0 name=name@3
 ignite.distributed.get_rank                             rank
 ignite.distributed.get_local_rank                       local_rank
 ignite.distributed.get_node_rank                        node_rank

@@ -37,11 +37,15 @@ from ddpdoctor.lint.engine.interpreter.values import (
 from ddpdoctor.lint.engine.queries.doing import doers, in_try
 from ddpdoctor.lint.engine.queries.partings import Parting, leaves, met
 from ddpdoctor.lint.engine.queries.words import is_world
+from ddpdoctor.lint.engine.trees import last_name
 from ddpdoctor.lint.rule import Related
 
 _NEXT = 3
 _FEW = 2
 _OWN = ("data", "shard", "chance")
+_SENDS = ("put", "put_nowait", "send")
+_TOLD = ("format_exc", "format_exception", "exc_info")
+"""What gives the error that is being handled, without its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,8 @@ def caught_errors(run: Run) -> Iterator[LoneError]:
             decided = next((s.node for s in inside if _is_by_own_data(s.node)), None)
             missed = [each for each in met([x for s in inside for x in s.rest]) if each.sure]
             collective = next((each for each in missed if each.event.kind == "collective"), None)
-            is_settled = any(True for _ in met(arm.body.items)) or _ends(way[: number + 1], left)
+            is_settled = hands_on(handler) or any(True for _ in met(arm.body.items))
+            is_settled = is_settled or _ends(way[: number + 1], left)
             if decided is None or collective is None or is_settled or id(handler) in told:
                 break
             told.add(id(handler))
@@ -175,6 +180,24 @@ def _ends(way: Way, left: Exit | None) -> bool:
         if left is not None and left.kind in ("raise", "end"):
             return left.is_failure
     return False
+
+
+def hands_on(handler: ast.AST) -> bool:
+    """Whether what is caught goes to another process, as to the one that has started the ranks."""
+    return isinstance(handler, ast.ExceptHandler) and any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in _SENDS
+        and any(_tells(part, handler.name) for each in call.args for part in ast.walk(each))
+        for statement in handler.body
+        for call in ast.walk(statement)
+    )
+
+
+def _tells(part: ast.AST, caught: str | None) -> bool:
+    if isinstance(part, ast.Call):
+        return last_name(part.func) in _TOLD
+    return isinstance(part, ast.Name) and part.id == caught
 
 
 def missing_things(run: Run) -> Iterator[LoneError]:

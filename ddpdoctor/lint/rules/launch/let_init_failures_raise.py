@@ -30,6 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Loop, events, walk
+from ddpdoctor.lint.engine.queries.raising import hands_on
 from ddpdoctor.lint.engine.trees import last_name, text
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -69,7 +70,7 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _gives_up(handler: ast.ExceptHandler, arm: Arm) -> bool:
     """Whether the process ends, joins in another way, or hands the error to somebody else."""
-    if any(True for _ in events(arm.body, "init", "ends")) or _raises(arm):
+    if any(True for _ in events(arm.body, "init", "ends")) or _raises(arm) or hands_on(handler):
         return True
     return any(
         not _SHOWS.search(last_name(call.func))

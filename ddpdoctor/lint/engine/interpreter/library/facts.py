@@ -543,6 +543,16 @@ def _distinct(vm: Machine, call: Call) -> Value:
     return Value(Const(f"{call.name} {vm.site(call.node)}"))
 
 
+def _imports(vm: Machine, call: Call) -> Value:
+    """What is imported if it is there, and whether it is, which all ranks find alike."""
+    module, name = call.given("module"), call.given("name")
+    if module is None or not isinstance(module.constant, str):
+        return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
+    inside = f".{name.constant}" if name is not None and name.constant else ""
+    is_there = Value(identity(vm, call.name, call.args, call.node), SAME)
+    return Value(Tuple((Value(Lib(f"{module.constant}{inside}")), is_there)))
+
+
 HANDLERS: dict[str, Handler] = {
     "distinct": _distinct,
     "local": _local,
@@ -556,4 +566,5 @@ HANDLERS: dict[str, Handler] = {
     "runs": _runs,
     "enters": _enters,
     "ends": _ends,
+    "imports": _imports,
 }
