@@ -758,9 +758,7 @@ def _of_dict(
             pairs = keyed.entries(vm, owner)
             chosen = [v if name == "values" else Value(Tuple((k, v))) for k, v in pairs]
             return Value(Tuple(tuple(chosen)), agree, why)
-        element = containers.one_of(
-            vm, [*containers.things_in(vm, owner), keyed.get_key(vm, owner, Value(NOTHING))]
-        )
+        element = keyed.any_value(vm, owner)
         if name == "items":
             assert isinstance(keys.what, Many)
             element = Value(Tuple((keys.what.element, element)))

@@ -345,6 +345,16 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     return Value(term("item", owner.what, key.what), agree, why)
 
 
+def any_value(vm: Machine, owner: Value) -> Value:
+    """One of the values of a dictionary whose keys are open."""
+    kept = vm.store.of(owner.what)
+    named = [each for name, each in kept.items() if name.startswith("[") and each != ABSENT]
+    if kept.get("*") == ABSENT and named:  # in one round or another of a loop, and by these names
+        return containers.one_of(vm, named)
+    unnamed = get_key(vm, owner, Value(NOTHING))
+    return containers.one_of(vm, [*containers.things_in(vm, owner), unnamed])
+
+
 def make_defaults(vm: Machine, owner: Value, factory: Value, node: ast.AST) -> None:
     """A defaultdict begins with what makes its values, and one for all keys that are not known."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
@@ -378,6 +388,10 @@ def make_default(vm: Machine, owner: Value, key: Value, node: ast.AST) -> None:
         vm.store.owners.pop(made.what, None)  # who looks for it later makes it then
         vm.store.begin_all({**vm.store.close(), (owner.what, name): made}, ABSENT)
     elif given:
+        if made == ABSENT:
+            from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+            call_value(vm, factory, given, {}, node)  # which puts it there by itself
         return
     set_item(vm, owner, key, made, node)
 
