@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeVar
 from zlib import crc32
 
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-T = TypeVar("T")
+THOROUGH = pytest.mark.thorough
 
 
-def one_in(share: int, names: Iterable[T]) -> list[ParameterSet]:
+def one_in(share: int, cases: Iterable[object]) -> list[ParameterSet]:
     """All of them, as parameters; but for one in `share`, by its name, they are `thorough`."""
-    return [
-        pytest.param(name, id=str(name), marks=pytest.mark.thorough if _turn(name) % share else ())
-        for name in names
-    ]
+    return [_case(each, crc32(str(each).encode()) % share == 0) for each in cases]
 
 
-def _turn(name: object) -> int:
-    return crc32(str(name).encode())
+def first_of(cases: Iterable[object]) -> list[ParameterSet]:
+    """All of them, as parameters; but for the first, they are `thorough`."""
+    return [_case(each, number == 0) for number, each in enumerate(cases)]
+
+
+def _case(case: object, everyday: bool) -> ParameterSet:
+    if isinstance(case, ParameterSet):
+        return case if everyday else case._replace(marks=(*case.marks, THOROUGH))
+    return pytest.param(
+        *(case if isinstance(case, tuple) else (case,)), marks=() if everyday else THOROUGH
+    )

@@ -17,6 +17,7 @@ from ddpdoctor.configure.plan import Impossible, Plan
 from ddpdoctor.configure.trial import attempt
 from tests.patience import ENDLESS
 from tests.run.launchers import slurm
+from tests.thorough import first_of
 
 PLAN = Plan(
     nproc=2,
@@ -38,7 +39,7 @@ def changed(**values: Any) -> Plan:
     return Plan(**{field: getattr(PLAN, field) for field in Plan.__slots__} | values)
 
 
-@pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "mpirun"])
+@pytest.mark.parametrize("launcher", first_of(["torchrun", "accelerate", "mpirun"]))
 def test_ranks_that_the_file_starts_meet_and_talk(launcher: str) -> None:
     file = LAUNCHERS[launcher]
     if why := file.refuse(PLAN):
@@ -56,6 +57,7 @@ def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         yield variables
 
 
+@pytest.mark.thorough
 def test_a_batch_script_is_submitted_to_slurm_and_its_ranks_meet(
     of_slurm: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +80,7 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("launcher", ["torchrun", "mpirun", "slurm", "accelerate"])
+@pytest.mark.parametrize("launcher", first_of(["torchrun", "mpirun", "slurm", "accelerate"]))
 def test_the_users_own_script_trains_as_the_file_says_it_is_started(
     launcher: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -32,6 +32,7 @@ from ddpdoctor.environment.model import (
 )
 from tests.patience import ENDLESS
 from tests.run.launchers import slurm
+from tests.thorough import first_of
 
 HERE = {"MASTER_ADDR": "192.0.2.7", "MASTER_PORT": "29512"}
 THERE = {"MASTER_ADDR": "192.0.2.200", "MASTER_PORT": "29512"}
@@ -269,7 +270,7 @@ def of_slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
         yield variables
 
 
-@pytest.mark.parametrize("launcher", REAL)
+@pytest.mark.parametrize("launcher", first_of(REAL))
 def test_a_rank_of_a_real_launcher_has_no_warning_if_it_is_told_its_threads(
     launcher: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

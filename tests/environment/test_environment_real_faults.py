@@ -22,6 +22,7 @@ from ddpdoctor.environment.facts import gpu, host, kernel, named_files, nccl_fil
 from ddpdoctor.environment.facts.machine import Machine
 from ddpdoctor.environment.model import Absent, Clock, Fabric, Folder, Kernel, Unknown
 from tests.patience import ENDLESS
+from tests.thorough import first_of
 
 GROUPS = Path("/sys/fs/cgroup")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -192,6 +193,7 @@ def test_a_torch_that_is_broken_is_named_with_its_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs the variables of a real torch")
+@pytest.mark.thorough
 def test_a_value_at_which_importing_torch_fails_is_told_as_the_cause() -> None:
     for value, fails in (("+nonsense", True), ("+dynamo", False)):
         said = outcome(code="import torch; print('imported')", TORCH_LOGS=value)
@@ -202,6 +204,7 @@ def test_a_value_at_which_importing_torch_fails_is_told_as_the_cause() -> None:
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="needs a torch that can be without NumPy")
+@pytest.mark.thorough
 def test_objects_fail_without_numpy_as_env_says(tmp_path: Path) -> None:
     (tmp_path / "numpy.py").write_text("raise ModuleNotFoundError('hidden')")
     code = "import torch.distributed as d; d.init_process_group('gloo', store=d.HashStore(), "
@@ -216,19 +219,21 @@ def test_objects_fail_without_numpy_as_env_says(tmp_path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun")
 @pytest.mark.parametrize(
     ("between", "environ", "code"),
-    [
-        # Once exported they are the same in all ranks.
-        ([], {"RANK": "0", "WORLD_SIZE": "2"}, "DDP707"),
-        # Two agents, each with a job of its own.
-        (
-            [
-                *(sys.executable, "-m", "torch.distributed.run"),
-                *("--standalone", "--nproc-per-node=1", "--no-python"),
-            ],
-            {},
-            "DDP114",
-        ),
-    ],
+    first_of(
+        [
+            # Once exported they are the same in all ranks.
+            ([], {"RANK": "0", "WORLD_SIZE": "2"}, "DDP707"),
+            # Two agents, each with a job of its own.
+            (
+                [
+                    *(sys.executable, "-m", "torch.distributed.run"),
+                    *("--standalone", "--nproc-per-node=1", "--no-python"),
+                ],
+                {},
+                "DDP114",
+            ),
+        ]
+    ),
 )
 def test_what_mpirun_and_the_variables_say_of_a_rank_is_compared(
     between: list[str], environ: dict[str, str], code: str, tmp_path: Path
@@ -437,6 +442,7 @@ def test_an_interface_without_an_address_is_named_in_a_namespace_of_its_own() ->
 
 @needs_root
 @pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
+@pytest.mark.thorough
 def test_a_loopback_that_is_down_keeps_ranks_of_one_machine_apart_as_env_says() -> None:
     alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29519"}
     down, up = ("unshare", "--net"), ("unshare", "--net", "sh", "-c", LO_UP, "sh")
@@ -457,13 +463,15 @@ print("taken")
 
 @pytest.mark.parametrize(
     ("name", "bad", "good", "use", "severity"),
-    [
-        # A transport by its right name, for which the keys are missing, or that is left out here.
-        ("GLOO_DEVICE_TRANSPORT", "TCP_TLS", "TCP", JOIN, "error"),
-        ("GLOO_DEVICE_TRANSPORT", "IBVERBS", "TCP", JOIN, "error"),
-        ("PYTORCH_ALLOC_CONF", "garbage", "expandable_segments:True", USE_ALLOCATOR, "info"),
-        ("PYTORCH_ALLOC_CONF", "expandable_segments:yes", "max_split_size_mb:64", "", "info"),
-    ],
+    first_of(
+        [
+            # A transport by its right name, for which the keys are missing, or that is not here.
+            ("GLOO_DEVICE_TRANSPORT", "TCP_TLS", "TCP", JOIN, "error"),
+            ("GLOO_DEVICE_TRANSPORT", "IBVERBS", "TCP", JOIN, "error"),
+            ("PYTORCH_ALLOC_CONF", "garbage", "expandable_segments:True", USE_ALLOCATOR, "info"),
+            ("PYTORCH_ALLOC_CONF", "expandable_segments:yes", "max_split_size_mb:64", "", "info"),
+        ]
+    ),
 )
 def test_a_value_that_torch_refuses_is_found_by_trying_it(
     name: str, bad: str, good: str, use: str, severity: str
@@ -553,12 +561,14 @@ needs_ip = pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iprout
 @needs_ip
 @pytest.mark.parametrize(
     ("setup", "address", "severity"),
-    [
-        # Nobody has that hardware address: as behind a firewall that drops.
-        ("", "10.77.1.2", "warning"),
-        ("ip route add unreachable 10.78.0.0/24;", "10.78.0.1", "error"),
-        ("sysctl -qw net.ipv6.conf.all.disable_ipv6=1;", "2001:db8::1", "error"),
-    ],
+    first_of(
+        [
+            # Nobody has that hardware address: as behind a firewall that drops.
+            ("", "10.77.1.2", "warning"),
+            ("ip route add unreachable 10.78.0.0/24;", "10.78.0.1", "error"),
+            ("sysctl -qw net.ipv6.conf.all.disable_ipv6=1;", "2001:db8::1", "error"),
+        ]
+    ),
 )
 def test_a_master_that_cannot_be_reached_is_told_with_what_is_in_the_way(
     setup: str, address: str, severity: str
@@ -619,6 +629,7 @@ def test_a_name_that_leads_to_a_bridge_is_told_where_the_job_has_several_nodes()
 
 
 @needs_root
+@pytest.mark.thorough
 def test_a_shared_memory_that_may_not_be_written_is_an_error_and_a_worker_fails() -> None:
     inside = (
         *IN_A_NAMESPACE,

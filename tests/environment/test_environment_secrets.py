@@ -106,6 +106,7 @@ def test_a_secret_that_begins_with_another_one_leaves_nothing_behind() -> None:
     assert redactor.text("abcdefghij abcdef") == "*** ***"
 
 
+@pytest.mark.thorough
 def test_a_secret_in_the_real_environment_is_in_no_format(tmp_path: Path) -> None:
     environ = {
         "NCCL_API_TOKEN": SECRET,

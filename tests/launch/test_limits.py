@@ -22,6 +22,7 @@ from ddpdoctor.launch.capacity import FORKED, SERVER, Cost, judge
 from tests.control_group import ControlGroup, NoControlGroup
 from tests.launch.helpers import BODIES, wait_until
 from tests.patience import ENDLESS, within
+from tests.thorough import first_of
 
 ROOT = Path(__file__).parents[2]
 GIB = 1 << 30
@@ -129,6 +130,7 @@ def test_more_ranks_than_fit_are_refused_before_anything_is_forked_and_the_numbe
     assert not group.was_full()
 
 
+@pytest.mark.thorough
 def test_launches_at_a_time_are_as_many_as_fit_whatever_was_asked_for(
     group: ControlGroup,
 ) -> None:
@@ -138,6 +140,7 @@ def test_launches_at_a_time_are_as_many_as_fit_whatever_was_asked_for(
     assert not group.was_full()
 
 
+@pytest.mark.thorough
 def test_force_tries_it_all_the_same_and_what_then_fails_is_told(
     group: ControlGroup,
 ) -> None:
@@ -277,6 +280,7 @@ def test_a_starter_that_is_killed_while_its_server_is_stopped_at_its_birth_leave
     assert_nothing_is_left(group, temporary)
 
 
+@pytest.mark.thorough
 def test_a_starter_that_no_longer_runs_gets_one_batch_of_ranks_and_no_more(
     group: ControlGroup, temporary: Path
 ) -> None:
@@ -290,12 +294,14 @@ def test_a_starter_that_no_longer_runs_gets_one_batch_of_ranks_and_no_more(
 
 @pytest.mark.parametrize(
     ("number", "moment"),
-    [
-        (signal.SIGKILL, "at_once"),
-        (signal.SIGHUP, "at_once"),
-        (signal.SIGKILL, "while_ranks_run"),
-        (signal.SIGQUIT, "while_ranks_run"),
-    ],
+    first_of(
+        [
+            (signal.SIGKILL, "at_once"),
+            (signal.SIGHUP, "at_once"),
+            (signal.SIGKILL, "while_ranks_run"),
+            (signal.SIGQUIT, "while_ranks_run"),
+        ]
+    ),
 )
 def test_a_check_that_is_ended_leaves_no_process_and_no_folder(
     group: ControlGroup, temporary: Path, number: signal.Signals, moment: str

@@ -39,6 +39,7 @@ def test_lint_finds_what_was_read_off_the_source(code: str, name: str, line: int
     assert (code, line) in found
 
 
+@pytest.mark.thorough
 def test_it_finds_the_same_where_the_wheel_has_put_them(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").touch()  # of the project in whose folder the environment lies
     package = tmp_path / ".venv" / "site-packages" / "ddpdoctor"

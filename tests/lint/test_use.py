@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ddpdoctor.lint.cache import Cache
+from ddpdoctor.lint.engine.interpreter import program
 from ddpdoctor.lint.linter import lint as lint_files
 from tests.lint.conftest import Lint
 
@@ -324,6 +325,13 @@ def test_what_could_not_be_read_is_told_beside_its_source(lint: Lint) -> None:
     assert lint("-", **source)[2] == ""  # stdout has it
 
 
+@pytest.fixture
+def little_fuel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program is cut off much sooner."""
+    monkeypatch.setattr(program.run_file, "__defaults__", (4_000,))
+
+
+@pytest.mark.usefixtures("little_fuel")
 def test_a_program_too_long_to_be_followed_is_no_clean_one(tmp_path: Path, lint: Lint) -> None:
     steps = (f"def f{n}(x):\n    return f{n - 1}(x) + f{n - 1}(x + 1)\n\n\n" for n in range(1, 18))
     short, long = tmp_path / "short.py", tmp_path / "long.py"
@@ -340,6 +348,7 @@ def test_a_program_too_long_to_be_followed_is_no_clean_one(tmp_path: Path, lint:
     assert "0 findings in 1 file, 1 checked in part" in out
 
 
+@pytest.mark.usefixtures("little_fuel")
 @pytest.mark.parametrize("met", [False, True])
 def test_what_may_come_behind_the_cut_is_not_missed(met: bool, tmp_path: Path) -> None:
     """Whether rank 0 joins the others' barrier is not known, unless it is seen elsewhere before."""

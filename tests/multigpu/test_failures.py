@@ -43,6 +43,7 @@ def test_a_named_failure_is_reproduced_and_recognised_and_its_fixes_hold(
     assert {v["status"] for v in verdicts if v["kind"] == "fix"} == {"holds"}
 
 
+@pytest.mark.thorough
 def test_dumps_of_a_real_hang_tell_which_collective_was_left_out(
     backend: str, tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from tests.multigpu.bodies import TRAIN
@@ -14,6 +15,7 @@ from tests.multigpu.conftest import on_gpus_all
 Ranks = Callable[..., list[Any]]
 
 
+@pytest.mark.thorough
 def test_each_rank_has_a_device_of_its_own_and_nothing_on_another(
     ranks: Ranks, backend: str
 ) -> None:
@@ -49,6 +51,7 @@ def test_a_training_that_was_stopped_and_resumed_equals_one_that_never_stopped(
 
 
 @on_gpus_all("dtype", "bfloat16", "float16")
+@pytest.mark.thorough
 def test_mixed_precision_learns_nearly_the_same(ranks: Ranks, backend: str, dtype: str) -> None:
     options = {"system": "crystal", "backend": backend, "n_epochs": 4}
     full = ranks("train", 2, output="full", **options)

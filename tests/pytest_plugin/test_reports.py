@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from tests.patience import ENDLESS
+from tests.thorough import first_of
 
 MARK = "DDPDOCTOR_TEST_REPORTS"
 # Without the plugins that happen to be installed, which cost seconds.
@@ -171,7 +172,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", first_of(["0", "2"]))
 def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> None:
     status, output = run(folder, "-n", workers, "-rfsxX", "--junitxml=report.xml")
     assert status == 1
@@ -217,6 +218,7 @@ def test_every_bad_test_is_told_as_what_it_is(folder: Path, workers: str) -> Non
     assert len(list(cases)) == 16, "one report a test"
 
 
+@pytest.mark.thorough
 def test_an_import_that_fails_on_one_rank_alone_is_told(folder: Path) -> None:
     status, output = run(folder, "-k", "test_assertion", what="import")
     assert status == 1
@@ -224,6 +226,7 @@ def test_an_import_that_fails_on_one_rank_alone_is_told(folder: Path) -> None:
     assert "ImportError: rank 1 alone lacks something" in output
 
 
+@pytest.mark.thorough
 def test_options_of_the_command_line_reach_the_ranks(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(
         "def pytest_addoption(parser): parser.addoption('--colour', default='none')"
@@ -267,7 +270,7 @@ def test_a_session_that_required_multigpu_tests_fails_if_none_was_executed(
     assert ("no multigpu test was executed" in output) == bool(status)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_of([signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_pytest_that_is_ended_leaves_nobody(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "test_endless.py").write_text(
         "import pathlib, pytest, time\n"

@@ -523,6 +523,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return a_crowd(tmp_path_factory.mktemp("crowd"))
 
 
+@pytest.mark.thorough
 def test_a_page_of_ten_thousand_ranks_and_a_hundred_thousand_findings_is_not_too_large(
     crowd: Report,
 ) -> None:

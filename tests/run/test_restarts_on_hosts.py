@@ -65,6 +65,7 @@ def told(said: dict) -> list[tuple[str, str, str]]:
     return [(each["code"], each["title"], each["certainty"]) for each in said["findings"]]
 
 
+@pytest.mark.thorough
 def test_a_spare_host_takes_the_place_of_one_that_vanishes(tmp_path: Path) -> None:
     """The host is named while the job still waits; the next attempt has a verdict of its own."""
     folder = tmp_path

@@ -24,6 +24,7 @@ from ddpdoctor.run.worlds import WatchedWorld, Worlds
 from tests.patience import ENDLESS, within
 from tests.ports import free_port
 from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
+from tests.thorough import first_of
 
 
 def line_of(mark: str) -> int:
@@ -199,7 +200,7 @@ def test_a_rank_that_is_killed_is_named_though_its_launcher_reaps_it_at_once(
     assert "SIGKILL" in finding.cause
 
 
-@pytest.mark.parametrize(("what", "found"), [("left", [[1]]), ("both_fail", [])])
+@pytest.mark.parametrize(("what", "found"), first_of([("left", [[1]]), ("both_fail", [])]))
 def test_a_rank_that_leaves_is_named_if_another_was_ended_for_it(
     ended, tmp_path: Path, what: str, found: list[list[int]]
 ) -> None:
@@ -250,6 +251,7 @@ def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Pa
     assert "after all" in finding["cause"]
 
 
+@pytest.mark.thorough
 def test_a_program_that_replaces_itself_is_watched_as_what_it_becomes(ended, tmp_path) -> None:
     code, _, err = ended(ranks(2, "replaced"), *AS_JSON)
     assert (code, err) == (0, "")
@@ -324,7 +326,7 @@ def test_a_full_disk_does_not_reach_the_job(
     assert "is the disk full?" in session.not_seen[0]
 
 
-@pytest.mark.parametrize("trap", ["file", "gone"])
+@pytest.mark.parametrize("trap", first_of(["file", "gone"]))
 def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trap: str
 ) -> None:
@@ -337,6 +339,7 @@ def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
     assert session.not_seen == told
 
 
+@pytest.mark.thorough
 def test_a_fault_of_the_doctors_own_does_not_reach_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -361,12 +364,14 @@ def test_a_report_that_cannot_be_written_in_the_end_does_not_change_the_exit_cod
     assert "cannot write out/report.json: No such file" in err.splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_a_switched_off_watch_is_told(ended) -> None:
     code, _, err = ended(ranks(2, "well_by_hand"), DDPDOCTOR_DISABLE="1")
     assert code == 0
     assert "DDPDOCTOR_DISABLE" in err
 
 
+@pytest.mark.thorough
 def test_a_torch_that_cannot_be_imported_is_told_and_who_knows_more(ended, tmp_path: Path) -> None:
     (tmp_path / "rank.py").write_text("import torch")
     torchrun = ["torchrun", "--nproc-per-node=2", "rank.py"]
@@ -377,6 +382,7 @@ def test_a_torch_that_cannot_be_imported_is_told_and_who_knows_more(ended, tmp_p
         assert "no process that uses torch" not in err
 
 
+@pytest.mark.thorough
 def test_accelerate_that_trains_on_one_process_gets_a_word(ended) -> None:
     command = ["accelerate", "launch", "--cpu", "--num_processes=1", str(JOB), "alone"]
     _, _, err = ended(command)
@@ -491,7 +497,7 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("tries", [1, 2])
+@pytest.mark.parametrize("tries", first_of([1, 2]))
 def test_what_a_trainer_catches_ends_a_rank_only_if_it_does_not_try_again(
     ended, tmp_path: Path, tries: int
 ) -> None:

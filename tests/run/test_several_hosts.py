@@ -113,6 +113,7 @@ def test_a_link_that_comes_back_is_no_verdict_and_a_deadlock_after_it_is_proven_
     assert (again.title, again.certainty, again.ranks) == ("deadlock", "proven", (0,))
 
 
+@pytest.mark.thorough
 def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_the_job_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_link_that_goes_down_for_long_is_named_and_without_the_first_doctor_th
     assert other["not_seen"] == ["node01 has not told what was found there"]
 
 
+@pytest.mark.thorough
 def test_a_job_of_mpirun_that_is_well_is_whole_to_the_first_doctor_by_a_folder_that_both_see(
     tmp_path: Path,
 ) -> None:

@@ -102,6 +102,7 @@ def test_the_example_for_slurm_gives_one_verdict_of_both_hosts(tmp_path: Path) -
     assert [each.title for each in together.judge()] == ["deadlock"]
 
 
+@pytest.mark.thorough
 def test_a_doctor_for_each_task_of_srun_gives_one_verdict_of_all(tmp_path: Path) -> None:
     with network(tmp_path) as hosts, slurm(hosts, tmp_path) as where:
         command = ["srun", "--nodes=2", "--ntasks=4", *MEETING, *DOCTOR, "--", "python", JOB]
@@ -115,6 +116,7 @@ def test_a_doctor_for_each_task_of_srun_gives_one_verdict_of_all(tmp_path: Path)
     assert row.split("two_hosts.py")[0].strip() == "ranks 1-3 on node01, node02"
 
 
+@pytest.mark.thorough
 def test_a_job_that_hangs_already_is_looked_at_on_all_hosts_by_srun(tmp_path: Path) -> None:
     over = "srun --jobid=1 --overlap --ntasks=1 --nodes=1 --nodelist={host} --chdir=/"
     attach = [sys.executable, "-m", "ddpdoctor", "attach", "--hosts=node[01-02]", "--over", over]

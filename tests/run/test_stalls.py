@@ -189,6 +189,7 @@ def test_a_limit_that_was_told_is_taken_back_as_the_ranks_meet(
     assert heard == ["found DDP711", "withdrawn DDP711"]
 
 
+@pytest.mark.thorough
 def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:
     session, listener = in_a_stall(lambda: signal.raise_signal(signal.SIGINT))
     assert session.interrupted

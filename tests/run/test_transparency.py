@@ -17,9 +17,10 @@ import pytest
 
 from tests.patience import ENDLESS, within
 from tests.run.conftest import JOB, Doctor, environment, ranks
+from tests.thorough import first_of
 
 
-@pytest.mark.parametrize("what", ["alone", "alone_in_a_group"])
+@pytest.mark.parametrize("what", first_of(["alone", "alone_in_a_group"]))
 def test_a_job_writes_the_same_bytes_and_ends_with_the_same_code(
     start: Doctor, tmp_path: Path, what: str
 ) -> None:
@@ -183,5 +184,7 @@ def test_a_deadlock_that_is_proven_is_not_laid_to_the_limit(tmp_path: Path) -> N
     job = " ".join(ranks(2, "deadlock"))
     done = by_bash(tmp_path, f"ulimit -Sn 35; {sys.executable} -m ddpdoctor run -- {job}")
     assert done.returncode == 1
-    assert "DDP401" in done.stderr
-    assert "DDP711" not in done.stderr
+    # Before, where the ranks have taken long to meet, as on a busy machine, that may be the cause.
+    _, proven, verdict = done.stderr.partition("DDP401")
+    assert proven
+    assert "DDP711" not in verdict

@@ -32,6 +32,7 @@ from ddpdoctor.stack.errors import (
 )
 from ddpdoctor.stack.verification import verify_checkpoint
 from tests.stack.bodies import tiny, train_crystals
+from tests.thorough import first_of
 
 Results = Callable[..., list[Any]]
 Launch = Callable[..., WorkerGroup]
@@ -61,7 +62,9 @@ def test_results_are_written_as_json_and_as_plots(done: TrainingResult) -> None:
     assert not list(folder.glob(".*"))
 
 
-@pytest.mark.parametrize("options", [{}, {"use_angle": True, "use_lattice": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", first_of([{}, {"use_angle": True, "use_lattice": True}]), ids=str
+)
 def test_4_ranks_come_to_the_same_result_as_1(
     results: Results, tmp_path: Path, options: dict[str, Any]
 ) -> None:

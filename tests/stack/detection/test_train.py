@@ -19,6 +19,7 @@ from ddpdoctor.stack.errors import ConfigError, LauncherError, MissingExtraError
 from ddpdoctor.stack.verification import verify_checkpoint
 from tests.stack.detection.bodies import tiny
 from tests.stack.detection.test_scenes import one_object
+from tests.thorough import first_of
 
 Results = Callable[..., list[Any]]
 Launch = Callable[..., WorkerGroup]
@@ -50,7 +51,7 @@ def test_both_stages_leave_their_best_and_the_last(done: DetectionResult) -> Non
     assert not list(folder.glob(".*"))
 
 
-@pytest.mark.parametrize("nproc", [2, 4])
+@pytest.mark.parametrize("nproc", first_of([2, 4]))
 def test_ranks_come_to_the_same_result_as_one_process_with_the_global_batch(
     results: Results, tmp_path: Path, nproc: int
 ) -> None:
@@ -77,7 +78,7 @@ def test_the_metric_of_one_set_of_weights_is_the_same_on_any_number_of_ranks(
 
 
 # 40 images at 4 a rank: 5 steps an epoch on 2 ranks. Saves: steps 3 and 5 of each epoch.
-@pytest.mark.parametrize(("nproc", "dies", "save"), [(2, 0, 3), (2, 1, 6), (1, 0, 5)])
+@pytest.mark.parametrize(("nproc", "dies", "save"), first_of([(2, 0, 3), (2, 1, 6), (1, 0, 5)]))
 def test_a_training_whose_rank_is_killed_in_either_stage_resumes_to_the_bit(
     launch: Launch, results: Results, tmp_path: Path, nproc: int, dies: int, save: int
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_folder_with_checkpoints_of_another_system_is_refused(tmp_path: Path) 
         train_generation(output_dir=tmp_path, resume=True, **SIZE)
 
 
+@pytest.mark.thorough
 def test_accelerate_launches_the_command_with_mixed_precision(tmp_path: Path) -> None:
     size = [f"--{name}={value}" for name, value in SIZE.items()]
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu"]
