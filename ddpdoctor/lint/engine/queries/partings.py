@@ -848,7 +848,9 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
             )
     is_tried = isinstance(node.node, ast.Try | ast.TryStar)
     behind = chain(met(way[-1].rest, hears=words.hears), _behind_in_the_function(way, words))
-    if loop is None and not is_tried and next(behind, None) is None:  # who returns misses nothing
+    all_return = all(left is not None and left.kind == "return" for left in exits)
+    misses_nothing = loop is None and not is_tried and next(behind, None) is None
+    if all_return or misses_nothing:  # who returns
         going = [
             (arm, word)
             for arm, (word, _), left in zip(node.arms, said, exits, strict=True)
