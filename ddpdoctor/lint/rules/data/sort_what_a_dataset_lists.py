@@ -56,9 +56,25 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
-    """The listings of a program whose ranks are all of one host, and have one file system."""
-    for node, why in _told(run) if run.vm.there == FIRST_HOST else ():
+    """What a program lists whose ranks are all of one host, and what it may: of one file system."""
+    if run.vm.there != FIRST_HOST:
+        return
+    for node, why in _told(run):
         yield node, why.place.path
+    for path in run.vm.files if run.is_entry else ():
+        source = run.source(path)
+        calls = source.nodes if source is not None else ()
+        yield from ((each, path) for each in calls if _lists(each))
+
+
+def _lists(node: ast.AST) -> bool:
+    """Whether it is written as a listing is, of whatever."""
+    called = node.func if isinstance(node, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return name in _LISTING
+
+
+_LISTING = ("glob", "iglob", "iterdir", "listdir", "rglob", "scandir", "walk")
 
 
 def _told(run: Run) -> Iterator[tuple[ast.Call, Why]]:
