@@ -4,7 +4,7 @@ import torch.distributed as dist
 
 def compare(model):
     for name, one in model.named_parameters():
-        if not one.is_floating_point() or one.numel() == 1:
+        if not one.is_floating_point() or one.dim() == 0:
             continue
         own = one.detach().clone()
         dist.reduce(one, dst=0, op=dist.ReduceOp.SUM)

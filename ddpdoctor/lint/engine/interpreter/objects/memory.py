@@ -103,9 +103,7 @@ def before_changes(vm: Machine, value: Value) -> Value:
     return vm.store.get((storage(value.what), SIZED)) or value
 
 
-ASKING_SIZE = frozenset(
-    ("size", "dim", "element_size", "is_complex", "is_floating_point", "nelement", "numel")
-)
+ASKING_SIZE = frozenset(("size", "dim", "element_size", "is_complex", "is_floating_point"))
 """What a tensor is asked that its numbers do not decide: how large it is, and of which kind."""
 OF_SIZE = ASKING_SIZE | {"shape", "ndim", "dtype"}
 SIZED = "#sized"
