@@ -19,3 +19,11 @@ def gather_by_files(found, name, opt):
                 everything.extend(json.load(file))
         with open(folder / name, "w") as out:
             json.dump(everything, out)
+
+
+def join_if_several(opt, sizes):
+    opt.is_distributed = False
+    for size in sizes:
+        if size > 1:
+            opt.is_distributed = True
+    gather_by_files([], "all.json", opt)

@@ -419,7 +419,7 @@ def _asks_for_others(node: Choice) -> bool:
     )
 
 
-_SETTINGS = ("of", "option", "parameter", "global", "import")
+_SETTINGS = ("of", "option", "parameter", "global", "import", "joined")
 
 
 def function_of(run: Run, thing: Event | Called | Loop | Object) -> ast.AST | None:
