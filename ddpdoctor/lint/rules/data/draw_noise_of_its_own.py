@@ -38,7 +38,16 @@ from ddpdoctor.lint.engine.interpreter.objects.members import ENVIRONMENT
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, RANK, Term, Value, What, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    NONE,
+    RANK,
+    Tensor,
+    Term,
+    Value,
+    What,
+    within,
+)
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS, VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.order import is_spawned
@@ -56,6 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
         return
     drawn = list(_drawn(run))
     yield from drawn or _dropped(run)
+    yield from _drawn_of_its_own(run)
     yield from _restored(run)
     yield from _by_another_launcher(run)
 
@@ -140,6 +150,39 @@ def _drawn(run: Run) -> Iterator[Hit]:
             help="after the model is built: torch.manual_seed(seed + 1 + rank)",
             path=at.path,
         )
+
+
+def _drawn_of_its_own(run: Run) -> Iterator[Hit]:
+    """The first draw for a rank's own samples from a generator that all have seeded alike."""
+    trained = {id(loop) for _, way in events(run.root, "backward") for loop in loops(way)}
+    made = {event.values["object"].what: event for event, _ in events(run.root, "new")}
+    own = {each.what for step in run.vm.made.values() for each in step.of if _is_own(each)}
+    told: set[What] = set()
+    for event, way in events(run.root, "draw") if trained else ():
+        generator = event.values.get("generator", NONE).what
+        seed = run.vm.store.get((generator, "seed"))
+        if generator in told or generator not in made or seed is None or seed.agree.kind != "same":
+            continue
+        if "no_grad" in event.scopes or not any(id(each) in trained for each in loops(way)):
+            continue
+        sizes = [value for role, value in event.values.items() if role != "result"]
+        if not any(part in own for each in sizes for part in within(each.what)):
+            continue
+        if _is_a_mask(run, event.values.get("result", NONE), frozenset()):
+            continue
+        told.add(generator)
+        yield Hit(
+            event.node,
+            "every rank draws the same noise for its own samples: nothing seeds it by the rank",
+            notes=(Related.at(made[generator].place, "all ranks seed this generator alike"),),
+            help="seed the generator with seed + rank",
+            path=event.path,
+        )
+
+
+def _is_own(value: Value) -> bool:
+    """Whether it is a tensor that each rank has another of."""
+    return isinstance(value.what, Tensor) and value.agree.kind == "local"
 
 
 def _is_a_mask(run: Run, drawn: Value, seen: frozenset[What]) -> bool:
