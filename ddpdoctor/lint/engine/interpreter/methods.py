@@ -921,6 +921,8 @@ def _of_parser(
     if name == "add_parser":
         return owner
     if name == "set_defaults":
+        if "**" in kwargs:  # of whichever options: these may be None then
+            vm.store.never_none -= {each.what for each in vm.store.of(owner.what).values()}
         for word, value in kwargs.items():
             vm.store.put((owner.what, f"--{word}"), value)
     return Value(NOTHING, SAME)
@@ -947,4 +949,17 @@ def _add_option(
     vm.store.put((owner.what, f"--{name}"), value)
     if isinstance(value.what, Term):
         vm.store.put((value.what, "default"), default)
+        if default.constant is not None and not _ODD.intersection(kwargs) and _converts(kwargs):
+            vm.store.never_none.add(value.what)
     vm.emit("option", name, node, default=default, parser=owner, value=value)
+
+
+_ODD = frozenset(["action", "nargs", "**"])
+
+
+def _converts(kwargs: dict[str, Value]) -> bool:
+    """Whether an option is a text as it was given, or a number or the like that Python reads."""
+    return "type" not in kwargs or kwargs["type"].what in _READS
+
+
+_READS = tuple(map(Lib, ("int", "float", "str", "bool", "pathlib.Path")))
