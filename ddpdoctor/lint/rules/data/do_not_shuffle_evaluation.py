@@ -1,7 +1,7 @@
 """Shuffling sampler for evaluation.
 
 ## What it does
-Finds a `DistributedSampler` for validation or test without `shuffle=False`.
+Finds a `DistributedSampler` for validation or test that shuffles, as it does by default.
 
 ## Why is this bad?
 It shuffles by default, and it pads the last shard with repeated samples: the metric counts some
@@ -24,9 +24,11 @@ import ast
 import re
 from collections.abc import Iterator
 
-from ddpdoctor.lint.edits import add_argument
+from ddpdoctor.lint.edits import add_argument, replace
+from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.values import TRUE
 from ddpdoctor.lint.engine.queries.sharding import (
     SAMPLER,
     gone_through,
@@ -37,8 +39,8 @@ from ddpdoctor.lint.engine.queries.sharding import (
     shards,
     trained_on,
 )
-from ddpdoctor.lint.engine.trees import dotted, targets
-from ddpdoctor.lint.rule import About, Fix, Hit
+from ddpdoctor.lint.engine.trees import dotted, keyword, targets
+from ddpdoctor.lint.rule import About, Edit, Fix, Hit
 
 ABOUT = About(code="DDP208", name="padded-evaluation", confidence="likely")
 
@@ -55,7 +57,8 @@ def check(run: Run) -> Iterator[Hit]:
         if one.trains
     }
     for number, event in samplers.items():
-        if "shuffle" in event.values or "rest" in event.values or _is_for_one(event):
+        said = event.values.get("shuffle", TRUE)
+        if not said.is_const(True) or "rest" in event.values or _is_for_one(event):
             continue
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
@@ -67,11 +70,13 @@ def check(run: Run) -> Iterator[Hit]:
         looped += [each for each, _, over in gone_through(run) if over & mine]
         if not (any(_evaluates(run, each) for each in looped) or _sounds_so(run, event)):
             continue
+        if "shuffle" in event.values and any(map(_is_left_early, looped)):
+            continue  # some samples are enough, others each time
         source = run.source(event.path)
         edit = None
         is_own = id(event.node) not in trained  # else the line makes the training sampler too
         if source is not None and isinstance(event.node, ast.Call) and is_own:
-            edit = add_argument(source, event.node, "shuffle=False")
+            edit = _without_shuffling(source, event)
         yield Hit(
             event.node,
             "this evaluation sampler shuffles, and pads with samples that then count twice",
@@ -111,6 +116,20 @@ def _is_for_one(sampler: Event) -> bool:
     """Whether each rank goes through all of it, so that nothing is dealt out, nor padded."""
     replicas = sampler.values.get("num_replicas")
     return replicas is not None and replicas.is_const(1)
+
+
+def _without_shuffling(source: Text, sampler: Event) -> Edit | None:
+    """The edit that has it deal its samples in order."""
+    call = sampler.node
+    if not isinstance(call, ast.Call):
+        return None
+    if (written := keyword(call, "shuffle")) is not None:
+        return replace(source, written, "False")
+    return None if "shuffle" in sampler.values else add_argument(source, call, "shuffle=False")
+
+
+def _is_left_early(one: Event) -> bool:
+    return any(isinstance(each, ast.Break) for each in ast.walk(one.node))
 
 
 def _evaluates(run: Run, one: Event) -> bool:
