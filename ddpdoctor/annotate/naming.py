@@ -365,6 +365,8 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
     if reason.left == "return" and reason.turn.shape == "passed" and _is_a_round(reason, party):
         if reason.asks_how_many and not party.at.phase:
             return _unequal(f"{party.waits} {_because(reason)}: the others never reach it.")
+        if not (party.at.phase or _leaves_out_a_step(reason)):
+            return _by_value(reason, party)
         return _skip(f"the step {_because(reason)}")
     if reason.left in ("break", "return", "end"):
         return _stop(f"the loop {_because(reason)}")
@@ -386,6 +388,20 @@ def _is_a_round(reason: Reason, party: Party) -> bool:
         if text_.is_in_a_loop(node):
             return True
     return False
+
+
+def _leaves_out_a_step(reason: Reason) -> bool:
+    """Whether who returns there does not come to a backward or a step of the same function."""
+    source = read(reason.path)
+    exit_ = source.at(reason.line) if source is not None else None
+    inside = source.function(exit_) if source is not None and exit_ is not None else None
+    return inside is not None and any(
+        isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr in ("backward", "step")
+        and each.lineno > reason.line
+        for each in ast.walk(inside)
+    )
 
 
 def _because(reason: Reason) -> str:

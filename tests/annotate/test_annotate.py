@@ -422,6 +422,38 @@ def test_who_returns_from_what_a_loop_calls_skips_a_round(
     assert script.place("the skip", "step") in [each.place for each in refined.places]
 
 
+KEPT = """
+def keep(since):
+    if time.monotonic() - since < 60:
+        return  # the return
+    dist.all_gather_object(states, 1)  # the gathering
+{more}
+
+def main(model, batches):
+    since = time.monotonic()
+    for x in batches:
+        model(x).sum().backward()  # the backward
+        keep(since)  # the call
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "code"), [("    print(states)", "DDP402"), ("    optimizer.step()", "DDP307")]
+)
+def test_who_returns_from_what_takes_no_step_skips_no_step(
+    tmp_path: Path, more: str, code: str
+) -> None:
+    script = Script(tmp_path, f"import time\n{PREAMBLE}{KEPT.format(more=more)}")
+    refined = only(
+        finding(
+            script.at(1, "all_gather #9", "the call", "the gathering"),
+            script.at(0, "all_reduce #9 (backward)", "the backward"),
+        )
+    )
+    assert refined.code == code
+    assert "clocks differ" in refined.cause
+
+
 AVERAGED = """
 def average(net):
     for weight in net.parameters():  # the loop
