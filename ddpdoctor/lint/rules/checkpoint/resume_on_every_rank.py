@@ -398,8 +398,9 @@ def _is_restored_by_the_others(run: Run, event: Event, order: dict[int, int]) ->
     """Whether each rank restores the same thing at one place or another, before they learn on."""
     target, until, mask = event.values.get("object"), _learn_on(run, event, order), 0
     for each, at in events(run.root, "load_state"):
-        if order[id(each)] < until and _is_same(each.values.get("object"), target):
-            mask |= doers(at).mask
+        who = doers(at)
+        if who.some and order[id(each)] < until and _is_same(each.values.get("object"), target):
+            mask |= who.mask
     return mask == EVERYONE
 
 
