@@ -395,11 +395,13 @@ def _is_restored_again(run: Run, event: Event, way: Way, order: dict[int, int]) 
 
 
 def _is_restored_by_the_others(run: Run, event: Event, order: dict[int, int]) -> bool:
-    """Whether each rank restores the same thing at one place or another, before they learn on."""
+    """Whether each rank restores the same thing, at one place or another: none learns between."""
     target, until, mask = event.values.get("object"), _learn_on(run, event, order), 0
+    steps = [order[id(each)] for each, _ in events(run.root, "step")]
+    since = max((each for each in steps if each < order[id(event)]), default=-1)
     for each, at in events(run.root, "load_state"):
-        who = doers(at)
-        if who.some and order[id(each)] < until and _is_same(each.values.get("object"), target):
+        who, is_between = doers(at), since < order[id(each)] < until
+        if who.some and is_between and _is_same(each.values.get("object"), target):
             mask |= who.mask
     return mask == EVERYONE
 
