@@ -422,7 +422,7 @@ def test_who_returns_from_what_a_loop_calls_skips_a_round(
     assert script.place("the skip", "step") in [each.place for each in refined.places]
 
 
-KEPT = """
+NOW_AND_THEN = """
 def keep(since):
     if time.monotonic() - since < 60:
         return  # the return
@@ -443,7 +443,7 @@ def main(model, batches):
 def test_who_returns_from_what_takes_no_step_skips_no_step(
     tmp_path: Path, more: str, code: str
 ) -> None:
-    script = Script(tmp_path, f"import time\n{PREAMBLE}{KEPT.format(more=more)}")
+    script = Script(tmp_path, f"import time\n{PREAMBLE}{NOW_AND_THEN.format(more=more)}")
     refined = only(
         finding(
             script.at(1, "all_gather #9", "the call", "the gathering"),
