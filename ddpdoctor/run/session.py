@@ -120,7 +120,8 @@ def _taking_the_summary(options: RunOptions) -> Iterator[None]:
     file = options.run_dir / SUMMARY
     with contextlib.ExitStack() as kept:
         with contextlib.suppress(OSError):
-            fcntl.flock(kept.enter_context(file.open("ab")), fcntl.LOCK_SH)
+            file.touch()  # held to be read: what is open to be written keeps a disk from its user
+            fcntl.flock(kept.enter_context(file.open("rb")), fcntl.LOCK_SH)
         yield
     with contextlib.suppress(OSError):
         if not file.stat().st_size:

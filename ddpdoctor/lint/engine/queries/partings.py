@@ -864,7 +864,8 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
             if by_rank and len(talking) > 1 and any(has_loops(word) for word in talking):
                 return  # a protocol, as in `_ByRank`
             heard = [each for arm, _ in going for each in met(arm.body.items, hears=words.hears)]
-            if heard and not _is_agreed_on(node, heard, way[-1].rest, words):
+            then = _behind_the_call(way) if all_return else way[-1].rest
+            if heard and not _is_agreed_on(node, heard, then, words):
                 yield Parting(
                     node.condition,
                     node.node,
@@ -877,6 +878,12 @@ def _of_choice(node: Choice, way: Way, words: Words) -> Iterator[Parting]:
                     loop=loop,
                     way=way,
                 )
+
+
+def _behind_the_call(way: Way) -> list[Node]:
+    """What follows on the call of the innermost function around the end of a way."""
+    call = next((each for each in reversed(way[:-1]) if isinstance(each.node, Called)), None)
+    return call.rest if call is not None else []
 
 
 def _is_agreed_on(node: Choice, heard: list[Met], rest: list[Node], words: Words) -> bool:

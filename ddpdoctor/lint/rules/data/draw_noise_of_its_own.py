@@ -168,7 +168,8 @@ def _drawn_of_its_own(run: Run) -> Iterator[Hit]:
         sizes = [value for role, value in event.values.items() if role != "result"]
         if not any(part in own for each in sizes for part in within(each.what)):
             continue
-        if _is_a_mask(run, event.values.get("result", NONE), frozenset()):
+        drawn = event.values.get("result", NONE)
+        if _is_an_order(run, drawn) or _is_a_mask(run, drawn, frozenset()):
             continue
         told.add(generator)
         yield Hit(
@@ -178,6 +179,20 @@ def _drawn_of_its_own(run: Run) -> Iterator[Hit]:
             help="seed the generator with seed + rank",
             path=event.path,
         )
+
+
+def _is_an_order(run: Run, drawn: Value) -> bool:
+    """Whether numbers only say which samples come: each rank has other samples under them."""
+    if run.vm.drawn.get(drawn.what, "").endswith("randperm"):
+        return True
+    uses = [made for made in run.vm.made.values() if any(x.what == drawn.what for x in made.of)]
+    picks = [x.by == "item" and len(x.of) > 1 and x.of[1].what == drawn.what for x in uses]
+    given = any(
+        value.what == drawn.what
+        for event, _ in events(run.root, "forward")
+        for value in event.values.values()
+    )
+    return bool(picks) and all(picks) and not given
 
 
 def _is_own(value: Value) -> bool:
