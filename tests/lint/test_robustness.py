@@ -259,7 +259,7 @@ def test_names_that_need_each_other_are_not_looked_up_in_every_order(
     assert 0 < len(ran) <= len(names) ** 2
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STATEMENTS, min_size=1, max_size=5))
 def test_no_program_is_too_strange_and_fixes_keep_it_one(body: list[str]) -> None:
     text = HEAD + "\n".join(body) + "\n"

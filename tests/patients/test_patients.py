@@ -14,6 +14,7 @@ from ddpdoctor.launch import ForkServer
 from tests.patients.patient import FOLDER, Patient, patients
 from tests.patients.scoring import told
 from tests.patients.ward import Ward
+from tests.thorough import first_of
 
 EVERYONE = patients()
 FORKED = [patient for patient in EVERYONE if patient.launch == "torchrun"]
@@ -45,7 +46,9 @@ def test_a_patient_is_diagnosed_right(forked: Ward, patient: Patient) -> None:
     assert score.is_good, told(score)
 
 
-@pytest.mark.parametrize("patient", [*AS_USERS_DO, *STARTING_RANKS], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "patient", [*first_of(AS_USERS_DO), *first_of(STARTING_RANKS)], ids=lambda p: p.name
+)
 def test_a_patient_that_is_started_by_its_own_launcher_is_diagnosed_right(
     as_users_do: Ward, patient: Patient
 ) -> None:
