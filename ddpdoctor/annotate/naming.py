@@ -375,11 +375,7 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
 
 def _is_a_round(reason: Reason, party: Party) -> bool:
     """Whether who returns there goes on with the next round: what it is called in is a loop's."""
-    source = read(reason.path)
-    exit_ = source.at(reason.line) if source is not None else None
-    if source is None or exit_ is None:
-        return False
-    inside = source.function(exit_)
+    inside = _function_left(reason)
     for file, line in party.stack:
         text_ = read(file)
         node = text_.at(line) if text_ is not None else None
@@ -390,11 +386,16 @@ def _is_a_round(reason: Reason, party: Party) -> bool:
     return False
 
 
-def _leaves_out_a_step(reason: Reason) -> bool:
-    """Whether who returns there does not come to a backward or a step of the same function."""
+def _function_left(reason: Reason) -> ast.AST | None:
+    """The function in which it is decided; None at the top of a file."""
     source = read(reason.path)
     exit_ = source.at(reason.line) if source is not None else None
-    inside = source.function(exit_) if source is not None and exit_ is not None else None
+    return source.function(exit_) if source is not None and exit_ is not None else None
+
+
+def _leaves_out_a_step(reason: Reason) -> bool:
+    """Whether who returns there does not come to a backward or a step of the same function."""
+    inside = _function_left(reason)
     return inside is not None and any(
         isinstance(each, ast.Call)
         and isinstance(each.func, ast.Attribute)

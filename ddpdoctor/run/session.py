@@ -121,8 +121,12 @@ def _taking_the_summary(options: RunOptions) -> Iterator[None]:
     with contextlib.ExitStack() as kept:
         with contextlib.suppress(OSError):
             file.touch()  # held to be read: what is open to be written keeps a disk from its user
+            kept.callback(_remove_if_empty, file)
             fcntl.flock(kept.enter_context(file.open("rb")), fcntl.LOCK_SH)
         yield
+
+
+def _remove_if_empty(file: Path) -> None:
     with contextlib.suppress(OSError):
         if not file.stat().st_size:
             file.unlink()
