@@ -207,7 +207,7 @@ def scaled_gradients(run: Run) -> Iterator[tuple[Event, Way, What, Value]]:
             yield event, way, gradient.what, factor
 
 
-_SCALES = ("Div", "div", "div_", "true_divide", "Mult", "mul", "mul_", "multiply")
+_SCALES = DIVISIONS | {"Mult", "mul", "mul_", "multiply"}
 
 
 def _is_of_a_gradient(what: What) -> bool:
