@@ -33,13 +33,16 @@ from ddpdoctor.options import (
     CodesOption,
     Colour,
     ColourOption,
+    FailOnOption,
     OutputOption,
     ReportFormatOption,
     StrictOption,
     split,
+    threshold,
 )
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
@@ -144,6 +147,7 @@ def check(
     force: Annotated[
         bool, typer.Option("--force", help="Start ranks even if they do not seem to fit here.")
     ] = False,
+    fail_on: FailOnOption = FailOn.warning,
     strict: StrictOption = False,
     colour: ColourOption = Colour.auto,
     run_dir: Annotated[
@@ -154,9 +158,9 @@ def check(
 
     Says whether each reproduces and is recognised, and which remedies and advice hold.
 
-    Exit code: 0 healthy; 1 a remedy that fails, or a failure that is not recognised; 2 a usage
-    error or a fault of ours; 3 something that was asked for could not be checked. Advice in
-    circulation that does not hold is news, not a failure.
+    Exit code: 0 healthy; 1 a remedy that fails, or a failure that is not recognised: errors, both
+    (--fail-on); 2 a usage error or a fault of ours; 3 something that was asked for could not be
+    checked. Advice in circulation that does not hold is news, not a failure.
     """
     from ddpdoctor.report import pages
 
@@ -191,7 +195,8 @@ def check(
     output.deliver(told(report), format_.value, target, colour.value)
     if target:
         output.write(sys.stderr, "".join(f"ddpdoctor: {line}\n" for line in problem_lines(report)))
-    raise typer.Exit(report.exit_code(asked_by_name=bool(select), strict=strict))
+    code = report.exit_code(threshold(fail_on, strict), asked_by_name=bool(select))
+    raise typer.Exit(code)
 
 
 def explain(

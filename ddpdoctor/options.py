@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 
 class Colour(StrEnum):
@@ -35,15 +36,6 @@ class Hosts(StrEnum):
     off = "off"
 
 
-class FailOn(StrEnum):
-    """From which severity on a finding makes a command fail."""
-
-    error = "error"
-    warning = "warning"
-    info = "info"
-    never = "never"
-
-
 ColourOption = Annotated[Colour, typer.Option("--color", help="When to colour text.")]
 OutputOption = Annotated[
     Path | None,
@@ -51,14 +43,13 @@ OutputOption = Annotated[
 ]
 ReportFormatOption = Annotated[ReportFormat, typer.Option("--format")]
 FailOnOption = Annotated[
-    FailOn, typer.Option(help="Exit with 1 if there is a finding as grave as this.")
-]
-StrictOption = Annotated[
-    bool,
+    FailOn,
     typer.Option(
-        "--strict", help="Exit with 1 for any finding, with 3 for what could not be checked."
+        help="Exit with 1 for a finding as grave as this, or graver; unchecked: for any, and with "
+        "3 for what could not be checked."
     ),
 ]
+StrictOption = Annotated[bool, typer.Option("--strict", help="The same as --fail-on unchecked.")]
 RedactOption = Annotated[
     bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
 ]
@@ -67,6 +58,11 @@ CodesOption = Annotated[
     list[str] | None,
     typer.Option(metavar="CODE", help="A code, prefix (DDP2) or title; repeat, or use commas."),
 ]
+
+
+def threshold(fail_on: FailOn, strict: bool) -> FailOn:
+    """What makes the command fail, of both options."""
+    return FailOn.unchecked if strict else fail_on
 
 
 def split(codes: Sequence[str] | None) -> list[str]:

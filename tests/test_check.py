@@ -22,6 +22,7 @@ from ddpdoctor.catalog import Pitfall, Verdict
 from ddpdoctor.check import CheckOptions, check
 from ddpdoctor.check.telling import CheckReport, told
 from ddpdoctor.launch import ForkServer, Job, LaunchError, NoRoom, WorkerGroup
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.trial import DEADLINE
 
 EXPECTED = {
@@ -164,8 +165,8 @@ def test_without_gpus_nccl_is_not_checked_rather_than_passed(
     monkeypatch.setattr("ddpdoctor.check.visible", lambda: ("0",))
     report = run([catalog.load()["DDP101"]], nproc=2, backend="nccl")
     assert {v.status for v in report.verdicts} == {"not checked"}
-    assert report.exit_code(asked_by_name=True, strict=False) == 3
-    assert report.exit_code(asked_by_name=False, strict=False) == 0
+    assert report.exit_code(FailOn.warning, asked_by_name=True) == 3
+    assert report.exit_code(FailOn.warning, asked_by_name=False) == 0
 
 
 def test_without_numpy_no_fix_is_blamed_for_it(monkeypatch: pytest.MonkeyPatch) -> None:

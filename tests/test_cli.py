@@ -432,15 +432,6 @@ def test_every_command_that_reports_has_the_same_options(command: str, capsys: C
     assert "json" in told
 
 
-def test_strict_means_the_same_wherever_it_can_be_said(capsys: Capture) -> None:
-    meanings = set()
-    for command in ("check", "lint", "env"):
-        assert cli.run([command, "--help"]) == 0
-        said = " ".join(re.sub(r"[│\n]", " ", capsys.readouterr().out).split())
-        meanings.update(re.findall(r"--strict (.*?checked\.)", said))
-    assert meanings == {"Exit with 1 for any finding, with 3 for what could not be checked."}
-
-
 def test_a_job_starts_whatever_format_is_set_for_lint(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, computed_field
 from ddpdoctor import __version__
 from ddpdoctor.catalog import Cure, Finding, Pitfall, Severity, Status, Symptom, Verdict
 from ddpdoctor.evidence import named
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.words import KINDS, count, one_line
 
@@ -170,13 +171,14 @@ class CheckReport(BaseModel):
         """The verdict on the broken form of a pitfall."""
         return next((v for v in self.of_pitfall(code) if v.kind == "broken"), None)
 
-    def exit_code(self, *, asked_by_name: bool, strict: bool) -> int:
-        """0, 1 for a problem, 3 for what was asked for (by name, or by --strict) and not seen."""
-        if self.summary.problems:
-            return 1
-        unchecked = self.summary.not_checked and (asked_by_name or strict)
-        unseen = self.summary.not_reproduced and strict
-        return 3 if unchecked or unseen else 0
+    def exit_code(self, fail_on: FailOn, *, asked_by_name: bool) -> int:
+        """1 for a problem, each of which is an error, 3 for what was not seen, 0."""
+        unchecked = self.summary.not_checked > 0
+        return fail_on.exit_code(
+            ["error"] * self.summary.problems,
+            unseen=unchecked or self.summary.not_reproduced > 0,
+            asked_for=unchecked and asked_by_name,
+        )
 
 
 def _torch_version() -> str:
@@ -213,9 +215,9 @@ def told(report: CheckReport) -> Report:
 
 
 def _problem(report: CheckReport, verdict: Verdict) -> Finding:
-    """What was found of it, or that it went wrong and nothing was found."""
+    """What was found of it, or that it went wrong and nothing was found; in any case an error."""
     if verdict.findings:
-        return verdict.findings[0]
+        return verdict.findings[0].model_copy(update={"severity": "error"})
     heading = next(each for each in report.pitfalls if each.code == verdict.code)
     what = "is not recognised" if verdict.kind == "broken" else "is not mended by its fix"
     return Finding(

@@ -10,9 +10,18 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import Colour, ColourOption, OutputOption, ReportFormatOption, StrictOption
+from ddpdoctor.options import (
+    Colour,
+    ColourOption,
+    FailOnOption,
+    OutputOption,
+    ReportFormatOption,
+    StrictOption,
+    threshold,
+)
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 
 def env(
@@ -33,15 +42,17 @@ def env(
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
     ] = False,
-    strict: StrictOption = False,
     target: OutputOption = None,
+    fail_on: FailOnOption = FailOn.warning,
+    strict: StrictOption = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
     """Describe this machine, and what is wrong with it.
 
-    Secrets in the environment are left out. Exit code: 0 healthy or harmless; 1 something will go
-    wrong because of it, or differs between hosts; with --strict, 1 for info too, and 3 for what
-    could not be checked.
+    Secrets in the environment are left out.
+
+    Exit code: 0 healthy or harmless; 1 something will go wrong because of it, or differs between
+    hosts (--fail-on); 2 a usage error or a fault of ours.
     """
     if compare != bool(files):
         raise Complaint("--compare and the FILES of two or more hosts belong together")
@@ -71,5 +82,5 @@ def env(
             output.write(sys.stdout, script)
     else:
         output.deliver(report, format_.value, target, colour.value)
-    fails = report.fails_on("info" if strict else "warning")
-    raise typer.Exit(1 if fails else 3 if strict and unknown else 0)
+    chosen = threshold(fail_on, strict)
+    raise typer.Exit(chosen.exit_code(report.severities, unseen=unknown > 0))

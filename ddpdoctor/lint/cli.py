@@ -12,11 +12,14 @@ from ddpdoctor.options import (
     CodesOption,
     Colour,
     ColourOption,
+    FailOnOption,
     OutputOption,
     StrictOption,
     split,
+    threshold,
 )
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.output import wants_colour
 
 
@@ -43,6 +46,7 @@ def lint(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings as old ones.")
     ] = None,
+    fail_on: FailOnOption = FailOn.error,
     strict: StrictOption = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 anyway.")] = False,
     stdin_filename: Annotated[
@@ -60,8 +64,10 @@ def lint(
     Imports neither torch nor the code it reads. `# noqa: DDP401` on a line silences a rule there,
     [tool.ddpdoctor] in pyproject.toml configures.
 
-    Exit code: 0 nothing certain found; 1 findings (--strict: likely ones too); 2 a usage error,
-    or nothing to read; 3 a file that was named could not be checked.
+    What is certain is an error, what is likely a warning, what harms nothing in most code an info.
+
+    Exit code: 0 nothing certain found; 1 findings (--fail-on); 2 a usage error, or nothing to read;
+    3 a file that was named could not be checked.
     """
     from ddpdoctor.lint.command import LintOptions, run
 
@@ -80,7 +86,7 @@ def lint(
         diff=diff,
         baseline=baseline,
         write_baseline=write_baseline,
-        strict=strict,
+        fail_on=threshold(fail_on, strict),
         exit_zero=exit_zero,
         stdin_filename=stdin_filename,
         config=config,

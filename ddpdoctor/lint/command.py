@@ -18,6 +18,7 @@ from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.suppression import is_suppressed
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.output import OutputError, Page, check_writable, write_file
 
 _ROUNDS = 10
@@ -45,7 +46,7 @@ class LintOptions:
     diff: bool = False
     baseline: Path | None = None
     write_baseline: Path | None = None
-    strict: bool = False
+    fail_on: FailOn = FailOn.error
     exit_zero: bool = False
     stdin_filename: str = ""
     config: Path | None = None
@@ -62,8 +63,8 @@ def run(
 ) -> int:
     """Lint and print; 0 clean, 1 findings, 2 a usage error, 3 what was named was not checked.
 
-    Only findings that are certain count, under `strict` also likely ones and files found on the
-    way that could not be checked.
+    What is certain is an error, what is likely a warning; where `fail_on` is unchecked, files found
+    on the way that could not be checked count too.
     """
     out, err = stdout or sys.stdout, stderr or sys.stderr
     try:
@@ -219,7 +220,6 @@ def _report(result: Result, wanted: Wanted, settings: Settings, options: LintOpt
         paths=options.paths,
         files=result.files,
         suppressed=len(asked) - len(open_ones),
-        strict=options.strict,
     )
 
 
@@ -308,7 +308,8 @@ def _emit(text: str, options: LintOptions, out: TextIO) -> None:
 def _exit_code(report: Report, named: Sequence[str], options: LintOptions) -> int:
     if options.exit_zero:
         return 0
-    if report.failing:
-        return 1
-    asked = {trouble.path for trouble in report.troubles} & set(named)
-    return 3 if asked or (report.troubles and options.strict) else 0
+    unread = {trouble.path for trouble in report.troubles}
+    severities = [diagnostic.severity for diagnostic in report.diagnostics]
+    return options.fail_on.exit_code(
+        severities, unseen=bool(unread), asked_for=not unread.isdisjoint(named)
+    )

@@ -32,13 +32,6 @@ class Report:
     fixed: int = 0
     suppressed: int = 0
     """By a comment or the baseline."""
-    strict: bool = False
-    """Whether a finding that is only likely fails too."""
-
-    @property
-    def failing(self) -> list[Diagnostic]:
-        """The findings for which the exit code is 1."""
-        return [d for d in self.diagnostics if self.strict or d.confidence == "certain"]
 
     def counts(self) -> Counter[str]:
         """Code -> number of findings."""

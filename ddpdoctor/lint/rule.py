@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from ddpdoctor.catalog import Finding
+    from ddpdoctor.catalog import Finding, Severity
     from ddpdoctor.lint.engine.interpreter.program import Run
     from ddpdoctor.lint.engine.interpreter.values import Place, Why
 
@@ -123,6 +123,11 @@ class Diagnostic:
     stands: bool = field(default=False, compare=False)
     """Whether no other program can show it to be right."""
 
+    @property
+    def severity(self) -> Severity:
+        """How grave it is, as all commands say it."""
+        return "info" if self.harmless else _SEVERITY[self.confidence]
+
     def finding(self) -> Finding:
         """The same in the shape that all commands share."""
         from ddpdoctor import catalog
@@ -143,7 +148,7 @@ class Diagnostic:
         return catalog.Finding(
             code=self.code,
             title=self.name,
-            severity="info" if self.harmless else _SEVERITY[self.confidence],
+            severity=self.severity,
             certainty=self.confidence,
             ranks=(),
             places=tuple(places),
@@ -159,10 +164,7 @@ class Diagnostic:
         )
 
 
-_SEVERITY: dict[Confidence, Literal["error", "warning"]] = {
-    "certain": "error",
-    "likely": "warning",
-}
+_SEVERITY: dict[Confidence, Severity] = {"certain": "error", "likely": "warning"}
 
 
 @dataclass(frozen=True, slots=True, order=True)

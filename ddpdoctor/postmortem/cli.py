@@ -12,14 +12,16 @@ from ddpdoctor.complaints import Complaint, complaining_about
 from ddpdoctor.options import (
     Colour,
     ColourOption,
-    FailOn,
     FailOnOption,
     OutputOption,
     RedactOption,
     ReportFormatOption,
+    StrictOption,
+    threshold,
 )
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 
 def diagnose(
@@ -34,6 +36,7 @@ def diagnose(
     format_: ReportFormatOption = ReportFormat.text,
     target: OutputOption = None,
     fail_on: FailOnOption = FailOn.warning,
+    strict: StrictOption = False,
     redact: RedactOption = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
@@ -73,4 +76,5 @@ def diagnose(
         raise Complaint(f"in {' '.join(paths)} {'; '.join(report.not_seen)}")
     shown = redacted(report) if redact else report
     output.deliver(shown, format_.value, target, colour.value)
-    raise typer.Exit(report.fails_on(fail_on.value))
+    chosen, unseen = threshold(fail_on, strict), bool(report.not_seen)
+    raise typer.Exit(chosen.exit_code(report.severities, unseen=unseen))

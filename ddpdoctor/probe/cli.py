@@ -16,12 +16,16 @@ from ddpdoctor.options import (
     BackendOption,
     Colour,
     ColourOption,
+    FailOnOption,
     OutputOption,
     ReportFormatOption,
+    StrictOption,
+    threshold,
 )
 from ddpdoctor.probe.terms import Terms
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
@@ -52,6 +56,8 @@ def probe(
     ] = None,
     format_: ReportFormatOption = ReportFormat.text,
     target: OutputOption = None,
+    fail_on: FailOnOption = FailOn.warning,
+    strict: StrictOption = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
     """See whether ranks can really talk, with right results, and how fast.
@@ -59,7 +65,8 @@ def probe(
     Alone on this machine with --nproc ranks, or under any launcher, across hosts:
     torchrun --nnodes=2 ... -m ddpdoctor probe
 
-    Exit code: 0 all is well; 1 a result is wrong, a rank is lost, or something is slow.
+    Exit code: 0 all is well; 1 a result is wrong, a rank is lost, or something is slow (--fail-on);
+    2 a usage error or a fault of ours.
     """
     begun = time.time()
     need("torch", "torch")
@@ -94,7 +101,8 @@ def probe(
     output.deliver(told, format_.value, target, colour.value)
     if png:
         telling.write_png(report, png)
-    raise typer.Exit(told.fails_on("warning"))
+    chosen = threshold(fail_on, strict)
+    raise typer.Exit(chosen.exit_code(told.severities, unseen=bool(busy)))
 
 
 def _perform(

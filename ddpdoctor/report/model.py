@@ -13,14 +13,14 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Finding
+from ddpdoctor.catalog import Finding, Severity
 from ddpdoctor.evidence import Place
 from ddpdoctor.report.excerpts import Excerpt
+from ddpdoctor.report.gravity import GRAVITY
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.output import Page
 
 SCHEMA_VERSION: Final = 4
-_GRAVITY: dict[str, int] = {"info": 0, "warning": 1, "error": 2, "never": 3}
 State = Literal["", "good", "noted", "partly", "unseen", "unknown", "bad"]
 EndedBy = Literal["job", "doctor", "signal"]
 
@@ -152,14 +152,15 @@ class Report(_Frozen):
         about = self.machine, self.versions, f"ddpdoctor {self.ddpdoctor}", when
         return ", ".join(filter(None, about))
 
-    def fails_on(self, severity: str) -> bool:
-        """Whether a finding is as grave as this, or graver; none is as grave as "never"."""
-        return any(_GRAVITY[each.severity] >= _GRAVITY[severity] for each in self.findings)
+    @property
+    def severities(self) -> list[Severity]:
+        """Of its findings."""
+        return [finding.severity for finding in self.findings]
 
 
 def gravest_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Among equals, the order stays that of the diagnosis."""
-    return tuple(sorted(findings, key=lambda finding: -_GRAVITY[finding.severity]))
+    return tuple(sorted(findings, key=lambda finding: -GRAVITY[finding.severity]))
 
 
 def render(report: Report, format_: str, page: Page | None = None) -> str:

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, telling_of_faults
-from ddpdoctor.options import Colour, ColourOption, FailOn, Hosts, RedactOption
+from ddpdoctor.options import (
+    Colour,
+    ColourOption,
+    FailOnOption,
+    Hosts,
+    RedactOption,
+    StrictOption,
+    threshold,
+)
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 
 if TYPE_CHECKING:
     from ddpdoctor.report.model import EndedBy, Report
@@ -29,9 +38,8 @@ def run(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave a job that is proven dead as it is.")
     ] = False,
-    fail_on: Annotated[
-        FailOn, typer.Option(help="Exit with 1 if a job that ended well shows this, or worse.")
-    ] = FailOn.error,
+    fail_on: FailOnOption = FailOn.error,
+    strict: StrictOption = False,
     digest_every: Annotated[
         int,
         typer.Option(
@@ -74,7 +82,8 @@ def run(
 
     The command runs as without the doctor: same output, signals and exit code. A deadlock is
     proven, told, and ended. Nothing is written while nothing is wrong. Exit code: the job's own; 1
-    if the doctor ended it, or if it ended well with a finding as grave as --fail-on.
+    if the doctor ended it, or if it ended well with a finding as grave as --fail-on; 2 it could not
+    be started.
     """
     if format_ is not ReportFormat.text and target is None:
         raise Complaint(f"--format {format_} needs -o FILE: stdout belongs to the job")
@@ -106,7 +115,8 @@ def run(
         code = outcome.exit_code
         with telling_of_faults():
             report = _report(outcome)
-            code = code or report.fails_on(fail_on.value)
+            level, unseen = threshold(fail_on, strict), bool(report.not_seen)
+            code = code or level.exit_code(report.severities, unseen=unseen)
             teller.conclude(report, outcome.last_words, outcome.summary)
             _write(report, target, format_, chosen, redact=redact)
     raise typer.Exit(code)

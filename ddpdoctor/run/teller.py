@@ -10,6 +10,7 @@ from pathlib import Path
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import named
 from ddpdoctor.report import as_text, output
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.model import Report
 from ddpdoctor.report.redaction import redacted
@@ -56,7 +57,9 @@ class Teller:
         own is of ranks that failed, if they were put aside. Where no error was found, that is told.
         """
         shown, text = self._public(report), ""
-        if report.findings and (report.exit_code != 0 or report.fails_on("warning")):
+        if report.findings and (
+            report.exit_code != 0 or FailOn.warning.is_reached(report.severities)
+        ):
             known = zip(report.findings, shown.findings, strict=True)
             new = tuple(told for each, told in known if _identity(each) not in self._told)
             text = as_text.render(shown.model_copy(update={"findings": new}), self._page)
@@ -64,7 +67,7 @@ class Teller:
             # A job that is well is not spoken of: what is merely of interest is in report.json.
             unseen = shown.model_copy(update={"findings": (), "verdict": ""})
             text = as_text.render(unseen, self._page)
-        if summary is not None and not report.fails_on("error"):
+        if summary is not None and not FailOn.error.is_reached(report.severities):
             text = summary.read_text("utf-8", "replace") + text
             summary = None
         for when, file in (("as it was ended", last_words), ("of ranks that failed", summary)):

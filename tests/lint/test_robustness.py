@@ -20,6 +20,7 @@ from ddpdoctor.lint.judged import Judged
 from ddpdoctor.lint.linter import lint as lint_files
 from ddpdoctor.lint.reason import Heads
 from ddpdoctor.lint.running import run_and_judge
+from ddpdoctor.report.gravity import FailOn
 from tests.lint.conftest import Lint
 from tests.thorough import one_in
 
@@ -96,11 +97,13 @@ def test_links_in_circles_unreadable_files_and_fifos_stop_nothing(lint: Lint) ->
         assert "closed.py" in named
 
 
-def test_what_was_found_on_the_way_and_cannot_be_read_fails_only_under_strict(lint: Lint) -> None:
+def test_what_was_found_on_the_way_and_cannot_be_read_fails_only_where_it_is_asked_for(
+    lint: Lint,
+) -> None:
     Path("torn.py").write_bytes(b"def (:\n")
     Path("whole.py").write_bytes(b"x = 1\n")
     assert lint()[0] == 0
-    assert lint(strict=True)[0] == 3
+    assert lint(fail_on=FailOn.unchecked)[0] == 3
 
 
 # --- generated programs

@@ -12,6 +12,7 @@ import pytest
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine.interpreter import program
 from ddpdoctor.lint.linter import lint as lint_files
+from ddpdoctor.report.gravity import FailOn
 from tests.lint.conftest import Lint
 
 HANG = (
@@ -34,13 +35,14 @@ def write(name: str, text: str) -> None:
     path.write_text(text)
 
 
-def test_a_certain_finding_fails_and_a_likely_one_only_under_strict(lint: Lint) -> None:
+def test_a_certain_finding_fails_and_a_likely_one_where_warnings_do(lint: Lint) -> None:
     write("hang.py", HANG)
     write("load.py", LOAD)
     assert lint("hang.py")[0] == 1
     assert lint("load.py")[0] == 0
     assert "DDP510" in lint("load.py")[1]
-    assert lint("load.py", strict=True)[0] == 1
+    assert lint("load.py", fail_on=FailOn.warning)[0] == 1
+    assert lint("hang.py", fail_on=FailOn.never)[0] == 0
     assert lint("hang.py", exit_zero=True)[0] == 0
 
 

@@ -11,6 +11,7 @@ from report_samples import VERDICTS, report_of, verdict
 
 from ddpdoctor.catalog import Kind, Pitfall, Status, Variant
 from ddpdoctor.check.telling import CheckReport, told
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.model import Report, render
 
 RECOGNISED, _, FIX_HOLDS = VERDICTS[:3]
@@ -45,15 +46,17 @@ def test_the_exit_code_follows_from_the_verdicts(
     kind: Kind, status: Status, plain: int, by_name: int, strict: int
 ) -> None:
     report = one(kind, status)
-    assert report.exit_code(asked_by_name=False, strict=False) == plain
-    assert report.exit_code(asked_by_name=True, strict=False) == by_name
-    assert report.exit_code(asked_by_name=False, strict=True) == strict
+    assert report.exit_code(FailOn.warning, asked_by_name=False) == plain
+    assert report.exit_code(FailOn.warning, asked_by_name=True) == by_name
+    assert report.exit_code(FailOn.unchecked, asked_by_name=False) == strict
 
 
 def test_a_problem_outranks_what_could_not_be_checked() -> None:
     problem = verdict("DDP101", "fix", "other", "fails", "Try.", "Seen.")
     unchecked = verdict("DDP101", "fix", "third", "not checked", "Try.", "Seen.")
-    assert report_of(problem, unchecked).exit_code(asked_by_name=True, strict=True) == 1
+    report = report_of(problem, unchecked)
+    assert report.exit_code(FailOn.unchecked, asked_by_name=True) == 1
+    assert report.exit_code(FailOn.never, asked_by_name=True) == 3
 
 
 def test_the_summary_counts_every_verdict_once(report: CheckReport) -> None:

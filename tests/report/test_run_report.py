@@ -14,6 +14,7 @@ from ddpdoctor.evidence import Evidence
 from ddpdoctor.lint.report import Report as LintReport
 from ddpdoctor.report import as_json
 from ddpdoctor.report.formats import ReportFormat
+from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.model import Report, render
@@ -98,7 +99,7 @@ def test_the_gravest_finding_comes_first() -> None:
     ("severity", "fails"), [("error", False), ("warning", True), ("info", True), ("never", False)]
 )
 def test_a_warning_fails_on_warnings_and_on_less(severity: str, fails: bool) -> None:
-    assert report(deadlock(severity="warning")).fails_on(severity) is fails
+    assert FailOn(severity).is_reached(report(deadlock(severity="warning")).severities) is fails
 
 
 @pytest.mark.parametrize("format_", ReportFormat)
