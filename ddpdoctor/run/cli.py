@@ -90,27 +90,28 @@ def run(
     if target:
         output.check_writable(target)
 
+    if tui and not _has_terminal():
+        raise Complaint("--tui needs a terminal")
+
     from ddpdoctor.evidence import OUTPUT
-    from ddpdoctor.run import session
+    from ddpdoctor.run import folder, session
     from ddpdoctor.run.job import CannotStart, Signals
     from ddpdoctor.run.teller import Teller
 
-    if tui and not _has_terminal():
-        raise Complaint("--tui needs a terminal")
-    chosen = _folder(run_dir)
-    options = session.RunOptions(
-        command=command,
-        run_dir=chosen,
-        shared=run_dir and run_dir.resolve(),
-        keep_going=keep_going,
-        alone=hosts is Hosts.off,
-        digest_every=digest_every,
-        output=chosen / OUTPUT if tui and chosen is not None else None,
-        verbose=verbose,
-    )
     teller = Teller(command, output.Page.of(sys.stderr, colour.value), redact=redact)
-    with Signals() as signals:
-        with complaining_about(CannotStart), _view(options.output, teller) as audience:
+    mistakes = complaining_about(CannotStart, folder.UsedBefore)
+    with mistakes, folder.taken(run_dir) as chosen, Signals() as signals:
+        options = session.RunOptions(
+            command=command,
+            run_dir=chosen,
+            shared=run_dir and run_dir.resolve(),
+            keep_going=keep_going,
+            alone=hosts is Hosts.off,
+            digest_every=digest_every,
+            output=chosen / OUTPUT if tui and chosen is not None else None,
+            verbose=verbose,
+        )
+        with _view(options.output, teller) as audience:
             outcome = session.run(options, signals, audience)
         code = outcome.exit_code
         with telling_of_faults():
@@ -126,16 +127,6 @@ def _has_terminal() -> bool:
     from ddpdoctor.run.job import is_terminal
 
     return is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _folder(wanted: Path | None) -> Path | None:
-    """Where to write, empty; None if nowhere can be written."""
-    from ddpdoctor.run import folder
-
-    if wanted:
-        output.make_folder(wanted)
-    with complaining_about(folder.UsedBefore):
-        return folder.chosen(wanted) if wanted else folder.default()
 
 
 @contextlib.contextmanager

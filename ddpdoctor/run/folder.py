@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime
 from pathlib import Path
 
 import psutil
 
-from ddpdoctor.evidence import HOST, REPORT, boot
+from ddpdoctor.evidence import HOST, OUTPUT, REPORT, boot
+from ddpdoctor.report.output import make_folder
+from ddpdoctor.run.job import CannotStart
 
 KEPT = 10
 """Runs that are kept in a folder that was not asked for by name."""
@@ -29,6 +32,33 @@ _QUIET = 3600.0
 
 class UsedBefore(ValueError):
     """The folder holds another run; the message says so in one line."""
+
+
+@contextlib.contextmanager
+def taken(wanted: Path | None) -> Iterator[Path | None]:
+    """A folder to write to, the one that the user named; None if nothing can be written anywhere.
+
+    Where the job cannot be started, nothing is left of it. Raises UsedBefore and OutputError.
+    """
+    places = [each.resolve() for each in ([wanted] if wanted else _places())]
+    there = {each for place in places for each in (place, *place.parents) if each.exists()}
+    if wanted:
+        make_folder(wanted)
+    folder = chosen(wanted) if wanted else default()
+    try:
+        yield folder
+    except CannotStart:
+        if folder is not None:
+            _give_back(folder, there)
+        raise
+
+
+def _give_back(folder: Path, there: Set[Path]) -> None:
+    with contextlib.suppress(OSError):
+        for name in (_CLAIM, OUTPUT):
+            (folder / name).unlink(missing_ok=True)
+        for each in itertools.takewhile(lambda each: each not in there, (folder, *folder.parents)):
+            each.rmdir()
 
 
 def chosen(folder: Path) -> Path:

@@ -405,6 +405,9 @@ def test_the_users_own_sitecustomize_is_run(ended, tmp_path: Path) -> None:
     [
         (["--format=json", "--", "true"], "-o FILE"),
         (["--", "no-such-command"], "no command 'no-such-command'"),
+        (["--", "./no-program"], "cannot start './no-program': Permission denied"),
+        (["--run-dir", "a/new/one", "--", "no-such-command"], "no command 'no-such-command'"),
+        (["--run-dir", "own", "--", "no-such-command"], "no command 'no-such-command'"),
         (["-o", "missing/report", "--", "true"], "missing/report"),
         ([], "COMMAND"),
         (["--run-dir", "taken", "--", "true"], "another run"),
@@ -416,6 +419,9 @@ def test_a_mistake_is_told_in_one_line(
 ) -> None:
     (tmp_path / "taken" / "attempt-0-0").mkdir(parents=True)
     (tmp_path / "file").touch()
+    (tmp_path / "no-program").touch()
+    (tmp_path / "own").mkdir()
+    before = sorted(tmp_path.rglob("*"))
     done = subprocess.run(
         [sys.executable, "-m", "ddpdoctor", "run", *arguments],
         cwd=tmp_path,
@@ -428,6 +434,7 @@ def test_a_mistake_is_told_in_one_line(
     assert done.returncode == 2
     assert done.stdout == ""
     assert complaint in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before, "and nothing is left behind"
     assert len(done.stderr.splitlines()) == 1
 
 
