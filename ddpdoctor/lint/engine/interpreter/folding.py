@@ -262,7 +262,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
             if any(each is not OPEN for each in found):
                 table = replace(_table(found, left, right), is_counted_on=True)
                 return Value(table, agree, why)
-        if (of_node := _of_node(op, left, right)) is not None:
+        turned = _of_node(op, right, left) if isinstance(op, ast.Add) else None
+        if (of_node := turned or _of_node(op, left, right)) is not None:
             return Value(of_node, BY_RANK_LIKELY, why)
         if agree.divergent and not {left.what, right.what} & {NOTHING}:
             return Value(term(op.__class__.__name__, left.what, right.what), agree, why)
@@ -292,13 +293,15 @@ def _of_node(op: ast.operator, rank: Value, number: Value) -> Table | None:
     """The rank by how many of them there are on a node, whoever says how many that are.
 
     It may be other groups that so many belong to: they, too, have a first one each. A product may
-    be that of the hosts and what each has: all there are.
+    be that of the hosts and what each has: all there are, or all that come before this host's.
     """
     is_number = isinstance(number.what, Term) and number.what != NOTHING
-    if rank.what != RANK or not is_number or number.agree.divergent:
+    if rank.what not in (RANK, LOCAL_RANK) or not is_number or number.agree.divergent:
         return None
+    is_product = isinstance(number.what, Term) and number.what.op == "Mult"
+    if rank.what == LOCAL_RANK:
+        return RANK if is_product and isinstance(op, ast.Add) else None
     if isinstance(op, ast.Mod):
-        is_product = isinstance(number.what, Term) and number.what.op == "Mult"
         return RANK if is_product else LOCAL_RANK
     return NODE_RANK if isinstance(op, ast.FloorDiv) else None
 
