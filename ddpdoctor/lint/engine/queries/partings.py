@@ -618,10 +618,12 @@ def _returned(left: Exit | None) -> What:
 
 
 def _behind_in_the_function(way: Way, words: Words) -> Iterator[Met]:
-    """What is met behind the choices around a place, which a return leaves out."""
+    """What is met behind a place in its function, which a return leaves out; loops begin again."""
     for step in reversed(way[:-1]):
-        if isinstance(step.node, Called | Loop):
+        if isinstance(step.node, Called):
             return
+        if isinstance(step.node, Loop):
+            yield from met(step.node.body.items, hears=words.hears)
         yield from met(step.rest, hears=words.hears)
 
 

@@ -153,8 +153,11 @@ def _counted_from_there(run: Run) -> Iterator[Hit]:
     """Loads by some ranks from which all ranks take where their epochs begin."""
     if not any(True for _ in events(run.root, "wrap")):
         return
+    is_seen_to_train = any(True for _ in events(run.root, "backward"))
     for loop, way in walk(run.root):
         if not isinstance(loop, Loop) or not _begins_apart(loop.count) or doers(way).some:
+            continue
+        if is_seen_to_train and not any(True for _ in events(loop.body, "backward")):
             continue
         for load, at in events(run.root, "load"):
             who = doers(at)
