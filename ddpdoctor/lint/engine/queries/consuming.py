@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.objects.hierarchy import library_base
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
@@ -56,11 +57,15 @@ def _is_plain(run: Run, what: object) -> bool:
 def sites(run: Run, value: Value) -> Iterator[int]:
     """The tensors that a value is, holds, or is made of."""
     stack: list[object] = [value.what]
-    seen: set[int] = set()
+    seen: set[object] = set()
     while stack:
         each = stack.pop()
         if isinstance(each, Tensor):
             yield each.site
+            made = run.vm.made.get(each)
+            if made is not None and made.by == EITHER and each not in seen:
+                seen.add(each)
+                stack += [option.what for option in made.of]
         elif isinstance(each, Term):
             stack += each.args
         elif isinstance(each, Tuple):
