@@ -43,6 +43,7 @@ from ddpdoctor.options import (
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
+from ddpdoctor.sparing import SparingCommand, SparingGroup
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
@@ -90,6 +91,7 @@ class PageFormat(StrEnum):
 def application(wanted: Collection[str] = _ROOMS) -> typer.Typer:
     """The command line with these commands of other rooms, and those of this file."""
     app = typer.Typer(
+        cls=SparingGroup,
         help="Find out why PyTorch DistributedDataParallel training hangs, crashes or goes wrong.",
         add_completion=False,
         rich_markup_mode=None,
@@ -99,7 +101,7 @@ def application(wanted: Collection[str] = _ROOMS) -> typer.Typer:
             _add(app, name)
     app.callback()(_top)
     for command in (check, explain, lsp, completion, manual):
-        app.command()(command)
+        app.command(cls=SparingCommand)(command)
     return app
 
 
@@ -110,7 +112,10 @@ def _add(app: typer.Typer, name: str) -> None:
         return
     # What follows the command of the job is the job's.
     settings = {"allow_interspersed_args": False, "ignore_unknown_options": True}
-    app.command(name, context_settings=settings if name == "run" else None)(getattr(room, name))
+    command = app.command(
+        name, cls=SparingCommand, context_settings=settings if name == "run" else None
+    )
+    command(getattr(room, name))
 
 
 def _show_version(asked: bool) -> None:

@@ -193,6 +193,24 @@ def test_help_and_pages_are_shown_without_torch() -> None:
     assert done.stderr.split() == ["False"] * 5, "nor with what only readers of logs need"
 
 
+def test_a_file_is_linted_without_what_only_reports_and_many_files_need(tmp_path: Path) -> None:
+    file = tmp_path / "clean.py"
+    file.write_text("import torch.distributed as dist\n\ndist.barrier()\n")
+    code = (
+        "import sys; from ddpdoctor import cli\n"
+        f"assert cli.run(['lint', '--no-cache', {str(file)!r}]) == 0\n"
+        "print({'pydantic', 'rich', 'multiprocessing', 'yaml', 'torch'} & {*sys.modules})\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+    )
+    assert done.stdout.splitlines() == ["0 findings in 1 file", "set()"]
+
+
 # The checks themselves: each rule is broken once in a package made for it.
 
 

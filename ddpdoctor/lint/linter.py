@@ -6,11 +6,9 @@ Nothing here prints, and no file can stop the others: what cannot be looked at b
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -358,7 +356,7 @@ class _Pool:
     """Maps over files, in forked workers where there are many."""
 
     def __init__(self, jobs: int) -> None:
-        self._jobs = jobs if "fork" in multiprocessing.get_all_start_methods() else 1
+        self._jobs = jobs if hasattr(os, "fork") else 1
 
     def map(
         self,
@@ -370,8 +368,11 @@ class _Pool:
         _state.reader, _state.project = reader, project
         if self._jobs < 2 or len(paths) < _PARALLEL_FROM:
             return [function(path) for path in paths]
-        context = multiprocessing.get_context("fork")
-        with ProcessPoolExecutor(self._jobs, context, initializer=gc.disable) as pool:
+        # Not at the start: one file needs neither.
+        from concurrent.futures import ProcessPoolExecutor
+        from multiprocessing import get_context
+
+        with ProcessPoolExecutor(self._jobs, get_context("fork"), initializer=gc.disable) as pool:
             return list(pool.map(function, paths, chunksize=8))
 
 
