@@ -6,24 +6,18 @@ from collections.abc import Iterable
 from zlib import crc32
 
 import pytest
-from _pytest.mark.structures import ParameterSet
-
-THOROUGH = pytest.mark.thorough
 
 
-def one_in(share: int, cases: Iterable[object]) -> list[ParameterSet]:
+def one_in(share: int, cases: Iterable[object]) -> list[object]:
     """All of them, as parameters; but for one in `share`, by its name, they are `thorough`."""
     return [_case(each, crc32(str(each).encode()) % share == 0) for each in cases]
 
 
-def first_of(cases: Iterable[object]) -> list[ParameterSet]:
+def first_of(cases: Iterable[object]) -> list[object]:
     """All of them, as parameters; but for the first, they are `thorough`."""
     return [_case(each, number == 0) for number, each in enumerate(cases)]
 
 
-def _case(case: object, everyday: bool) -> ParameterSet:
-    if isinstance(case, ParameterSet):
-        return case if everyday else case._replace(marks=(*case.marks, THOROUGH))
-    return pytest.param(
-        *(case if isinstance(case, tuple) else (case,)), marks=() if everyday else THOROUGH
-    )
+def _case(case: object, everyday: bool) -> object:
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=() if everyday else pytest.mark.thorough)

@@ -44,6 +44,7 @@ json.dump({{"stack": stack.__file__, "verdicts": said}}, sys.stdout)
 class Mutation:
     """A piece of the stack's source that is a fix, and the source without it."""
 
+    name: str
     code: str
     fix: str
     module: str
@@ -54,106 +55,90 @@ class Mutation:
 
 
 MUTATIONS = [
-    pytest.param(
-        Mutation(
-            code="DDP102",
-            fix="sessions_that_nest",
-            module="process_group.py",
-            was="    if dist.is_initialized():\n        yield _existing_world()\n        return\n",
-            becomes="",
-            told="double-init",
-        ),
-        id="a session inside a session joins once more",
+    Mutation(
+        name="a session inside a session joins once more",
+        code="DDP102",
+        fix="sessions_that_nest",
+        module="process_group.py",
+        was="    if dist.is_initialized():\n        yield _existing_world()\n        return\n",
+        becomes="",
+        told="double-init",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP208",
-            fix="stack_predictions",
-            module="samplers.py",
-            was="return range(rank, length, world_size)",
-            becomes="return range(rank, length - length % world_size, world_size)",
-            told=r"the error is [\d.]+, not",
-        ),
-        id="shards are made equal by leaving out the rest",
+    Mutation(
+        name="shards are made equal by leaving out the rest",
+        code="DDP208",
+        fix="stack_predictions",
+        module="samplers.py",
+        was="return range(rank, length, world_size)",
+        becomes="return range(rank, length - length % world_size, world_size)",
+        told=r"the error is [\d.]+, not",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP309",
-            fix="global_mean_of_the_stack",
-            module="loss.py",
-            was="    return int(Totals([local_count], world).arrived().item())\n",
-            becomes="    return local_count * world.world_size\n",
-            told="the gradient is off",
-        ),
-        id="each rank takes its own number of samples for that of all",
+    Mutation(
+        name="each rank takes its own number of samples for that of all",
+        code="DDP309",
+        fix="global_mean_of_the_stack",
+        module="loss.py",
+        was="    return int(Totals([local_count], world).arrived().item())\n",
+        becomes="    return local_count * world.world_size\n",
+        told="the gradient is off",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP404",
-            fix="stack_load_raises_everywhere",
-            module="outcome.py",
-            was="    mine = None if error is None else _described(error)\n",
-            becomes="    if error is not None:\n        raise error\n    mine = None\n",
-            told=r"outcome\.py|the ranks raised|sees no file does not say so",
-        ),
-        id="a rank that fails raises before it has told the others",
+    Mutation(
+        name="a rank that fails raises before it has told the others",
+        code="DDP404",
+        fix="stack_load_raises_everywhere",
+        module="outcome.py",
+        was="    mine = None if error is None else _described(error)\n",
+        becomes="    if error is not None:\n        raise error\n    mine = None\n",
+        told=r"outcome\.py|the ranks raised|sees no file does not say so",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP406",
-            fix="stack_predict_on_every_rank",
-            module="evaluation.py",
-            was="model = unwrap(model).eval()\n    shape",
-            becomes="model = model.eval()\n    shape",
-            told=r"evaluation\.py",
-        ),
-        id="predictions go through the wrapper",
+    Mutation(
+        name="predictions go through the wrapper",
+        code="DDP406",
+        fix="stack_predict_on_every_rank",
+        module="evaluation.py",
+        was="model = unwrap(model).eval()\n    shape",
+        becomes="model = model.eval()\n    shape",
+        told=r"evaluation\.py",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP501",
-            fix="atomic_save_with_a_shared_outcome",
-            module="checkpoint.py",
-            was="""    with together(world):
+    Mutation(
+        name="a save returns before the file is there",
+        code="DDP501",
+        fix="atomic_save_with_a_shared_outcome",
+        module="checkpoint.py",
+        was="""    with together(world):
         if world.is_main:
             with replacing(path) as file:
                 torch.save(state, file)
 """,
-            becomes="""    if world.is_main:
+        becomes="""    if world.is_main:
         with replacing(path) as file:
             torch.save(state, file)
 """,
-            told="checkpoint-race|epochs loaded",
-        ),
-        id="a save returns before the file is there",
+        told="checkpoint-race|epochs loaded",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP503",
-            fix="stack_writer",
-            module="checkpoint.py",
-            was="""    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    Mutation(
+        name="a checkpoint is written in place",
+        code="DDP503",
+        fix="stack_writer",
+        module="checkpoint.py",
+        was="""    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with temporary.open("xb") as file:
 """,
-            becomes="""    temporary = path
+        becomes="""    temporary = path
     try:
         with temporary.open("wb") as file:
 """,
-            told="neither the old nor the new",
-        ),
-        id="a checkpoint is written in place",
+        told="neither the old nor the new",
     ),
-    pytest.param(
-        Mutation(
-            code="DDP507",
-            fix="stack_average",
-            module="ema.py",
-            was="decay = min(self.decay, self.updates / (self.updates + 9))",
-            becomes="decay = min(0.99, self.updates / (self.updates + 9))",
-            told="does not move with",
-        ),
-        id="an average does not read its decay again",
+    Mutation(
+        name="an average does not read its decay again",
+        code="DDP507",
+        fix="stack_average",
+        module="ema.py",
+        was="decay = min(self.decay, self.updates / (self.updates + 9))",
+        becomes="decay = min(0.99, self.updates / (self.updates + 9))",
+        told="does not move with",
     ),
 ]
 
@@ -188,13 +173,13 @@ def copied(tmp_path: Path) -> Path:
 
 
 def test_without_a_mutation_every_one_of_these_fixes_holds(copied: Path) -> None:
-    wanted = {(each.values[0].code, each.values[0].fix) for each in MUTATIONS}  # type: ignore[union-attr]
+    wanted = {(each.code, each.fix) for each in MUTATIONS}
     found = verdicts(copied, *sorted(wanted))
     assert found.keys() == wanted
     assert {name: told for name, told in found.items() if told[0] != "holds"} == {}
 
 
-@pytest.mark.parametrize("mutation", first_of(MUTATIONS))
+@pytest.mark.parametrize("mutation", first_of(MUTATIONS), ids=lambda each: each.name)
 def test_a_mutation_makes_the_fix_of_its_row_fail(mutation: Mutation, copied: Path) -> None:
     source = copied / "ddpdoctor" / "stack" / mutation.module
     text = source.read_text(encoding="utf-8")
