@@ -220,10 +220,11 @@ def explain(
     from ddpdoctor import catalog
     from ddpdoctor.report import pages
 
-    if bool(code) == everything:
+    wanted = split(code)
+    if bool(wanted) == everything:
         raise Complaint("name a code, or say --all")
     with complaining_about(catalog.UnknownCode):
-        entries = catalog.find(split(code))
+        entries = catalog.find(wanted)
     if format_ is PageFormat.json:
         text = pages.as_json(entries)
     elif target is None and (sys.stdout.isatty() or colour is Colour.always):

@@ -6,6 +6,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -127,9 +128,15 @@ def complaint(capsys: Capture) -> str:
         ("check -o /proc/report.json", "cannot write /proc/report.json"),
         ("check -o .", "it is a folder"),
         ("check --run-dir /proc/runs", "cannot make the folder /proc/runs"),
+        ("check --run-dir /dev/null", "cannot make the folder /dev/null: there is a file"),
+        (
+            "check -o /nowhere/at/all",
+            "cannot write /nowhere/at/all: there is no folder /nowhere/at",
+        ),
         ("check --bogus", "No such option: --bogus"),
         ("check extra", "extra"),
         ("explain", "name a code"),
+        ("explain ''", "name a code"),
         ("explain DDP101 --all", "name a code"),
         ("explain DDP1011", "did you mean DDP101 (dict-config)"),
         ("explain ema-dedlock", "DDP504 (ema-deadlock)"),
@@ -141,15 +148,24 @@ def complaint(capsys: Capture) -> str:
         # What there is nothing to read of, or to act upon, by every command.
         ("lint /proc/none.py", "does not exist"),
         ("lint /proc/self/fdinfo", "no Python file"),
+        ("lint ''", "a PATH is empty"),
         ("diagnose /proc/none", "cannot read /proc/none"),
         ("diagnose /proc/self/fdinfo", "no run of ours"),
-        ("attach 1073741824", "1073741824"),
+        ("diagnose ''", "a PATH is empty"),
+        ("attach 1073741824", "there is no process 1073741824"),
+        ("attach --hosts ''", "--hosts '' is no list of hosts"),
+        ("attach --hosts gpu[07-", "--hosts 'gpu[07-' is no list of hosts"),
+        ("attach --hosts gpu[-]", "--hosts 'gpu[-]' is no list of hosts"),
         ("env --compare /proc/none /proc/neither", "/proc/none is no file"),
+        ("env --fix --format json", "--fix prints commands"),
         ("probe --against /proc/none.json", "/proc/none.json is no file"),
         ("config", "launcher"),
         ("config torchrun --nproc none", "not none"),
         ("run", "COMMAND"),
         ("run -- there-is-none", "there is no command 'there-is-none'"),
+        ("run -- ''", "there is no command ''"),
+        ("run -- /proc", "cannot start '/proc': it is a folder"),
+        ("run --keep-goin -- true", "there is no option --keep-goin"),
         ("predict", "say what to predict: crystal"),
         # What nothing can be written to is known before anything long is done.
         *(
@@ -169,7 +185,7 @@ def complaint(capsys: Capture) -> str:
 def test_a_mistake_is_one_line_and_exit_2_before_anything_is_run(
     fake: FakeCheck, capsys: Capture, arguments: str, message: str
 ) -> None:
-    assert cli.run(arguments.split()) == 2
+    assert cli.run(shlex.split(arguments)) == 2
     assert message in complaint(capsys)
     assert fake.asked == []
 

@@ -55,7 +55,7 @@ def attach(
 
     Exit code: 0 nothing found; 1 findings (--fail-on); 2 no rank runs here.
     """
-    if hosts and pids:
+    if hosts is not None and pids:
         raise Complaint("processes are of one host: give --hosts or PID...")
     if target:
         output.check_writable(target)
@@ -71,7 +71,7 @@ def attach(
         typer.echo(told(look(pids or ())))
         raise typer.Exit(0)
     with complaining_about(NothingFound):
-        seen = attach_on(hosts, over) if hosts else attach_here(pids or ())
+        seen = attach_on(hosts, over) if hosts is not None else attach_here(pids or ())
     report = of_job(
         "attach",
         seen.attempts,

@@ -23,7 +23,8 @@ _PATIENCE = 90.0
 """Seconds for one host to answer."""
 _AT_ONCE = 64
 _MOST = 1 << 26
-_RANGES = re.compile(r"([^,\[\]]+)(?:\[([0-9,-]+)\])?([^,\[\]]*)(?:,|$)")
+_RANGE = r"\d+(?:-\d+)?"
+_HOSTS = re.compile(rf"([^,\[\]]+)(?:\[({_RANGE}(?:,{_RANGE})*)\])?([^,\[\]]*)(?:,|$)", re.ASCII)
 
 
 def attach_on(hosts: str, over: str) -> Seen:
@@ -40,9 +41,11 @@ def attach_on(hosts: str, over: str) -> Seen:
 
 
 def hosts_in(hosts: str) -> list[str]:
-    """The names in a list as Slurm writes it: "login,gpu[07-09,12]"."""
+    """The names in a list as Slurm writes it: "login,gpu[07-09,12]". Raises NothingFound."""
     found = []
-    for head, ranges, tail in _RANGES.findall(hosts):
+    if not hosts or _HOSTS.sub("", hosts):
+        raise NothingFound(f"--hosts {hosts!r} is no list of hosts, as node01,gpu[07-09] is")
+    for head, ranges, tail in _HOSTS.findall(hosts):
         for each in ranges.split(",") if ranges else ():
             low, _, high = each.partition("-")
             for number in range(int(low), int(high or low) + 1):

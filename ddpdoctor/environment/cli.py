@@ -60,6 +60,8 @@ def env(
         raise Complaint("--compare needs the files of two hosts or more")
     if checkpoints and not checkpoints.is_dir():
         raise Complaint(f"{checkpoints} is no folder: --checkpoints names where the job will save")
+    if fix and format_ is not ReportFormat.text:
+        raise Complaint("--fix prints commands, and no report: leave --format out")
     if target:
         output.check_writable(target)
 

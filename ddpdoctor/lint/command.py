@@ -102,6 +102,8 @@ def _examined(options: LintOptions, stdin: bytes | None) -> _Examined:
     settings = configuration.load(Path(_first(options)), options.config)
     wanted = _wanted(options, settings)
     named = [path for path in options.paths if path != _STDIN]
+    if "" in named:
+        raise UsageError("a PATH is empty")
     if missing := [path for path in named if not Path(path).exists()]:
         raise UsageError(f"{missing[0]} does not exist")
     given = _given(options, stdin)

@@ -47,6 +47,8 @@ def diagnose(
 
     Exit code: 0 nothing found; 1 findings (--fail-on); 2 nothing at PATH could be read.
     """
+    if "" in paths:
+        raise Complaint("a PATH is empty")
     if target:
         output.check_writable(target)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from ddpdoctor.evidence import open_file
 from ddpdoctor.postmortem import flight_recorder, log_folder, run_directory, text_log
 from ddpdoctor.postmortem.material import Material, NothingToRead
 
+_REPORT = re.compile(rb'\s*\{\s*"schema_version":\s*\d')
 _PATIENCE = 20
 """Seconds for the first byte of a pipe."""
 
@@ -43,8 +45,11 @@ def read(path: Path) -> Material:
             with _pipe(path) as pipe:
                 return text_log.read(pipe, str(path))
         with open_file(path) as file:
-            if flight_recorder.looks_like_dump(file.read(4096), path.name):
+            start = file.read(4096)
+            if flight_recorder.looks_like_dump(start, path.name):
                 return flight_recorder.read([path])
+            if _REPORT.match(start):
+                raise NothingToRead(f"{path} is a report already: name the folder of the run")
             file.seek(0)
             return text_log.read(file, str(path))
     except OSError as error:

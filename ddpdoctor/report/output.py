@@ -143,7 +143,8 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot make the folder {path}: {error.strerror}") from error
+        why = "there is a file" if isinstance(error, FileExistsError) else error.strerror
+        raise OutputError(f"cannot make the folder {path}: {why}") from error
     _try_to_write(_draft(path / "probe"), path)
 
 
@@ -153,7 +154,8 @@ def _try_to_write(draft: Path, path: Path) -> None:
         draft.touch()
         draft.unlink()
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}") from error
+        missing = None if draft.parent.exists() else f"there is no folder {path.parent}"
+        raise OutputError(f"cannot write {path}: {missing or error.strerror}") from error
 
 
 def write_file(path: Path, text: str) -> None:

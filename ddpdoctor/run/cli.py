@@ -85,6 +85,8 @@ def run(
     if the doctor ended it, or if it ended well with a finding as grave as --fail-on; 2 it could not
     be started.
     """
+    if command[0].startswith("-"):
+        raise Complaint(f"there is no option {command[0]}")
     if format_ is not ReportFormat.text and target is None:
         raise Complaint(f"--format {format_} needs -o FILE: stdout belongs to the job")
     if target:

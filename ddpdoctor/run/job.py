@@ -65,10 +65,11 @@ class RunningCommand:
                 stderr=file,
                 preexec_fn=restore,
             )
-        except FileNotFoundError:
-            raise CannotStart(f"there is no command {command[0]!r}") from None
         except OSError as error:
-            raise CannotStart(f"cannot start {command[0]!r}: {error.strerror}") from error
+            if isinstance(error, FileNotFoundError) or not command[0]:
+                raise CannotStart(f"there is no command {command[0]!r}") from None
+            why = "it is a folder" if Path(command[0]).is_dir() else error.strerror
+            raise CannotStart(f"cannot start {command[0]!r}: {why}") from error
         finally:
             if file is not None:
                 file.close()

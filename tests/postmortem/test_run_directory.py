@@ -321,6 +321,14 @@ def test_the_command_reads_a_log_from_stdin_and_may_be_told_not_to_fail(tmp_path
     assert (report.command, report.findings[0].code) == ("diagnose", "DDP102")
 
 
+def test_a_report_is_told_from_a_log(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    command(str(blocked(tmp_path / "run")), "--format", "json", "-o", str(report))
+    done = command(str(report))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"report.json is a report already: name the folder of the run" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["gone", "empty", "folder", "unreadable.bin"])
 def test_what_cannot_be_diagnosed_is_one_line_and_exit_code_2(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").touch()

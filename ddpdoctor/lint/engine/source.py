@@ -98,7 +98,9 @@ def _decode(data: bytes) -> str:
         return data.decode(encoding_of(data))
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         what = getattr(error, "reason", None) or getattr(error, "msg", None) or str(error)
-        raise Unreadable(f"cannot be decoded: {what}") from error
+        raise Unreadable(
+            f"cannot be decoded: {what} (without an encoding declaration, it is UTF-8)"
+        ) from error
 
 
 def _notebook(data: bytes) -> tuple[str, tuple[tuple[int, int], ...]]:
