@@ -38,6 +38,7 @@ WORDS = {
     "pure": "alike if its arguments are",
     "count": "alike although its argument's order is not (a length, a sum, a sorted list)",
     "bounds": "goes through its first argument, and no further than its second says",
+    "cycles": "goes through its first argument again and again, without an end",
     "new": "makes an object of a `type`; further words name the arguments that it keeps; of a "
     "module, `has` says what of its own, `#name` what decides its size, `holds` where its parts "
     "are, `runs=each` that it runs them",

@@ -87,6 +87,7 @@ statistics.*                            pure
 operator.*                              pure
 itertools.count                         new type=itertools.count
 itertools.islice                        bounds
+itertools.cycle                         cycles
 itertools.*                             pure
 types.SimpleNamespace                   new type=argparse.Namespace
 argparse.Namespace                      new type=argparse.Namespace

@@ -153,7 +153,11 @@ def gone_through(run: Run) -> list[tuple[Event, Way, set[int]]]:
     if found is None:
         loaders = made(run, LOADER).keys()
         over = ((each, way, each.values["over"]) for each, way in events(run.root, "iterate"))
-        every = ((each, way, may_be(run, value) & loaders) for each, way, value in over)
+        every = (
+            (each, way, may_be(run, value) & loaders)
+            for each, way, value in over
+            if not (isinstance(value.what, Term) and value.what.op == "range")
+        )
         found = run.answers["gone through"] = [each for each in every if each[-1]]
     return found
 

@@ -56,6 +56,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     numbers,
     passes,
     shards,
+    trained_on,
 )
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
@@ -96,8 +97,28 @@ def check(run: Run) -> Iterator[Hit]:
                 fix=None if kept else _fix(run, made_by, again[0]),
                 path=made_by.path,
             )
+    yield from _handed_out_again(run, told | done)
     yield from _own(run, told)
     yield from _told_to_some(run, samplers)
+
+
+def _handed_out_again(run: Run, told: set[int]) -> Iterator[Hit]:
+    """Yield samplers whose first epoch is kept, and trained on over and over."""
+    samplers, loaders = made(run, SAMPLER), shards(run)
+    for event, _ in events(run.root, "begin"):
+        over = numbers(event.values["over"]) if event.name == "cycle" else set()
+        for loader in over & loaders.keys() & trained_on(run):
+            sampler = loaders[loader]
+            if sampler in told or not _shuffles(samplers, sampler):
+                continue
+            told = told | {sampler}
+            yield Hit(
+                samplers[sampler].node,
+                "its loader is begun once: every epoch has the batches of the first again",
+                notes=(Related.at(event.place, "cycle() keeps what came first"),),
+                help="`sampler.set_epoch(rounds)`, and a new iterator, where the loader has ended",
+                path=samplers[sampler].path,
+            )
 
 
 def _told_once(run: Run, sampler: int) -> Event | None:

@@ -234,6 +234,17 @@ def _bounds(vm: Machine, call: Call) -> Value:
     return Value(Many(one), count.agree, count.why)
 
 
+def _cycles(vm: Machine, call: Call) -> Value:
+    """What has no end has as many rounds on each rank as it is asked for."""
+    from ddpdoctor.lint.engine.interpreter.iteration import elements
+
+    if len(call.args) != 1:
+        return _pure(vm, call)
+    one, _ = elements(vm, call.args[0], call.node)
+    vm.emit("begin", call.last, call.node, over=call.args[0], element=one)
+    return Value(Many(one), SAME)
+
+
 def _count(vm: Machine, call: Call) -> Value:
     source = call.first
     content = containers.content(vm, source)
@@ -560,6 +571,7 @@ HANDLERS: dict[str, Handler] = {
     "salted": _salted,
     "count": _count,
     "bounds": _bounds,
+    "cycles": _cycles,
     "itself": _itself,
     "calls": _calls,
     "refers": _refers,
