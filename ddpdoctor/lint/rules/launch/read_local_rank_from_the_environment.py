@@ -26,7 +26,8 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
-from ddpdoctor.lint.engine.interpreter.values import OPEN
+from ddpdoctor.lint.engine.interpreter.values import OPEN, Value
+from ddpdoctor.lint.engine.queries.doing import is_of_one_process
 from ddpdoctor.lint.engine.queries.wrapping import mentioned
 from ddpdoctor.lint.rule import About, Hit
 
@@ -46,8 +47,11 @@ def check(run: Run) -> Iterator[Hit]:
         if _is_filled(run, event):
             continue  # who starts the ranks here numbers them, too
         declares = run.source(event.path)
-        if event.path != run.path and declares is not None and declares.has_main:
+        is_shared = event.path != run.path
+        if is_shared and declares is not None and declares.has_main:
             continue  # a script of its own, which its own run judges
+        if is_shared and is_of_one_process(run):
+            continue  # the ranks of other programs have the argument
         if not run.is_entry or any(_is_read(text, event.name) for text in _texts(run)):
             yield Hit(
                 event.node,
@@ -145,16 +149,21 @@ def _is_the_name(node: ast.AST) -> bool:
 
 def _is_filled(run: Run, option: Event) -> bool:
     """Whether the program gives each rank its number itself, in the place of the argument."""
-    given = option.values["value"].what
+    own = option.values["value"]
     spawns = any(True for _ in events(run.root, "spawn"))
     filled = (
         e.values["value"]
         for e, _ in events(run.root, "set_attribute")
         if e.name == option.name and (spawns or not e.function.endswith(".__init__"))
     )  # where nobody starts ranks here, what an object asks the group for is its own affair
-    return any(
-        each.constant is OPEN and given not in {each.what, *mentioned(run, each)} for each in filled
-    )
+    return any(each.constant is OPEN and not _is_made_of(run, each, own) for each in filled)
+
+
+def _is_made_of(run: Run, value: Value, argument: Value) -> bool:
+    """Whether it is the argument, or made of it: the group may give the same number."""
+    if value.why is not None and argument.why is not None and value.why.root != argument.why.root:
+        return False
+    return argument.what in {value.what, *mentioned(run, value)}
 
 
 def _texts(run: Run) -> Iterator[Text]:
