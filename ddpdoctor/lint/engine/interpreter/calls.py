@@ -239,11 +239,12 @@ def call_value(
         return call_value(vm, what.callee, [*what.bound, *args], merged, node)
     if isinstance(what, Ref):
         return methods.call_object(vm, callee, args, kwargs, node)
+    if (step := _step_of_autograd(vm, what)) is not None:
+        _note_meetings(vm, step, args, kwargs, node)
+        return methods.call_unknown(vm, callee, args, kwargs, node)
     if isinstance(what, Term) and what.op == "of" and _is_by_another_name(what.args[1], node):
         owner = Value(what.args[0], callee.agree, callee.why)
         return methods.call_method(vm, owner, what.args[1], args, kwargs, node)
-    if (step := _step_of_autograd(vm, what)) is not None:
-        _note_meetings(vm, step, args, kwargs, node)
     return methods.call_unknown(vm, callee, args, kwargs, node)
 
 

@@ -6,8 +6,10 @@ communicate, in programs that train a wrapped model through it.
 
 ## Why is this bad?
 Each rank's loss depends on every rank's features. A backward that picks this rank's part of its own
-gradient drops what the losses of the others say about these features: they are trained by one part
-of so many, and where a loss is of the rank's own rows alone, in another direction.
+gradient drops what the losses of the others say about these features: where a loss is of the
+rank's own rows, they are trained in another direction. Where it is of what was gathered alone, it
+is the same on all ranks: its gradient is divided by the number of ranks, which is told as
+information.
 
 ## Example
 ```python
@@ -35,8 +37,9 @@ from ddpdoctor.lint.engine.interpreter.machine import ClassInfo
 from ddpdoctor.lint.engine.interpreter.objects import hierarchy
 from ddpdoctor.lint.engine.interpreter.program import Run, run_apart, unknown_arguments
 from ddpdoctor.lint.engine.interpreter.tree import Exit, Seq, events, walk
-from ddpdoctor.lint.engine.interpreter.values import Func, Value
+from ddpdoctor.lint.engine.interpreter.values import Func, Tensor, Term, Value, What, within
 from ddpdoctor.lint.engine.queries.reading import reads
+from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP316", name="gathered-without-gradient", confidence="likely")
@@ -64,13 +67,18 @@ def check(run: Run) -> Iterator[Hit]:
             gathers = [each for each in gathers if id(each.node) in met]
         if gathers and not any(True for _ in events(given_back, "collective")):
             path = each.module.path
+            is_scaled = _are_of_all(run, forward)
             yield Hit(
                 _return(each, given_back),
-                "what other ranks' losses say of these features is lost: this backward keeps to "
-                "the rank's own",
+                "each rank has its own part's gradient of what all have gathered, and DDP takes "
+                "their mean: the loss's gradient, divided by the number of ranks"
+                if is_scaled
+                else "what other ranks' losses say of these features is lost: this backward keeps "
+                "to the rank's own",
                 notes=(Related.at(gathers[0].place, "they are gathered from all ranks"),),
                 help="all_reduce the gradients before the own part is taken, or "
                 "torch.distributed.nn.functional.all_gather",
+                harmless=is_scaled,
                 path=path,
             )
 
@@ -84,6 +92,38 @@ def _is_seen_applied(run: Run, forward: Value) -> bool:
     """Whether it is known what it is applied to, by which it may keep to this rank."""
     steps = events(run.root, "apply_step")
     return any(event.values["forward"].what == forward.what for event, _ in steps)
+
+
+def _are_of_all(run: Run, forward: Value) -> bool:
+    """Whether all losses are of nothing else than what was gathered so: the same on all ranks."""
+    steps = [
+        event.node
+        for event, _ in events(run.root, "apply_step")
+        if event.values["forward"].what == forward.what
+    ]
+    gathered = {what for what, made in run.vm.made.items() if made.node in steps}
+    names = {run.vm.made[what].by for what in gathered}
+    wrappers = {event.values["wrapper"].what for event, _ in events(run.root, "wrap")}
+    losses = [event.values["loss"] for event, _ in events(run.root, "backward")]
+    for each in (one for loss in losses for one in origins(run, loss, *names)):
+        made = run.vm.made.get(each.what)
+        if made is None:
+            beside = [each] if gathered.isdisjoint(_behind(run, each)) else []
+        elif made.by in names:
+            beside = []
+        else:
+            beside = [of for of in made.of if not isinstance(of.what, Tensor | Term)]
+            if made.by == "forward" and made.of[0].what in wrappers:
+                return False
+        if any(of.agree.divergent for of in beside):
+            return False
+    return bool(gathered)
+
+
+def _behind(run: Run, size: Value) -> set[What]:
+    """What a number was read off, with what that was computed from."""
+    tensors = (each for each in within(size.what) if isinstance(each, Tensor))
+    return {one.what for each in tensors for one in origins(run, Value(each))}
 
 
 def _done(run: Run, method: Value) -> Seq | None:
