@@ -30,12 +30,13 @@ from ddpdoctor.complaints import (
 from ddpdoctor.options import (
     Backend,
     BackendOption,
-    CodesOption,
     Colour,
     ColourOption,
     FailOnOption,
+    IgnoreOption,
     OutputOption,
     ReportFormatOption,
+    SelectOption,
     StrictOption,
     split,
     threshold,
@@ -49,14 +50,14 @@ if TYPE_CHECKING:
     from ddpdoctor.catalog import Pitfall
 
 _ROOMS = {
-    "train": "train",
-    "lint": "lint",
+    "run": "run",
     "diagnose": "postmortem",
     "attach": "attach",
-    "config": "configure",
+    "lint": "lint",
     "env": "environment",
     "probe": "probe",
-    "run": "run",
+    "config": "configure",
+    "train": "train",
 }
 """The commands that have rooms of their own, in the order of the help, and these rooms."""
 
@@ -136,10 +137,10 @@ def _top(
 
 
 def check(
-    nproc: Annotated[int, typer.Option(min=1, help="How many ranks to start.")] = 4,
+    nproc: Annotated[int, typer.Option(min=1, metavar="N", help="How many ranks to start.")] = 4,
     backend: BackendOption = Backend.auto,
-    select: CodesOption = None,
-    ignore: CodesOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
     suite: Annotated[
         Suite, typer.Option(help="quick leaves out what needs torchrun or another launcher.")
     ] = Suite.all,
@@ -147,7 +148,10 @@ def check(
     target: OutputOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="At most so many launches at a time.")
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, metavar="N", help="At most so many launches at a time."
+        ),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Start ranks even if they do not seem to fit here.")
@@ -209,7 +213,9 @@ def explain(
         list[str] | None, typer.Argument(metavar="CODE", help="A code, prefix (DDP2) or title.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every page.")] = False,
-    format_: Annotated[PageFormat, typer.Option("--format")] = PageFormat.text,
+    format_: Annotated[
+        PageFormat, typer.Option("--format", help="How to tell it.")
+    ] = PageFormat.text,
     target: OutputOption = None,
     colour: ColourOption = Colour.auto,
 ) -> None:
@@ -238,9 +244,10 @@ def explain(
 
 
 def lsp() -> None:
-    """Speak the Language Server Protocol with an editor, on standard input and output.
+    """Speak with an editor, by the Language Server Protocol.
 
-    It shows what lint finds as you type, its fixes, and the page of a code on hover.
+    On standard input and output. It shows what lint finds as you type, its fixes, and the page of
+    a code on hover.
     """
     need("lsp", "pygls")
     from ddpdoctor.language_server import serve

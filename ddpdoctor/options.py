@@ -41,7 +41,8 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
 ]
-ReportFormatOption = Annotated[ReportFormat, typer.Option("--format")]
+FORMAT_HELP = "For people: text, markdown or html; the others for programs, editors and CI servers."
+ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", help=FORMAT_HELP)]
 FailOnOption = Annotated[
     FailOn,
     typer.Option(
@@ -54,9 +55,15 @@ RedactOption = Annotated[
     bool, typer.Option("--redact", help="Leave paths, source and arguments out.")
 ]
 BackendOption = Annotated[Backend, typer.Option(help="How the ranks communicate.")]
-CodesOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CODE", help="A code, prefix (DDP2) or title; repeat, or use commas."),
+_CODES = "a code, prefix (DDP2) or title; repeat, or use commas."
+SelectOption = Annotated[
+    list[str] | None, typer.Option(metavar="CODE", help=f"Only these: {_CODES}")
+]
+IgnoreOption = Annotated[
+    list[str] | None, typer.Option(metavar="CODE", help=f"All but these: {_CODES}")
+]
+ExtendSelectOption = Annotated[
+    list[str] | None, typer.Option(metavar="CODE", help=f"These, too: {_CODES}")
 ]
 
 
@@ -66,5 +73,5 @@ def threshold(fail_on: FailOn, strict: bool) -> FailOn:
 
 
 def split(codes: Sequence[str] | None) -> list[str]:
-    """What was given to a CodesOption, one by one."""
+    """The codes that were given to an option, one by one."""
     return [code.strip() for entry in codes or () for code in entry.split(",") if code.strip()]

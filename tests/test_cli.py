@@ -695,3 +695,26 @@ def test_ctrl_c_that_an_import_turns_into_an_error_is_an_interruption_all_the_sa
 def test_the_command_starts_where_ctrl_c_is_heeded_from_the_first_import_on() -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
     assert project["project"]["scripts"] == {"ddpdoctor": "ddpdoctor.__main__:main"}
+
+
+def test_the_help_of_all_commands_names_the_flagship_first_and_cuts_no_line(
+    capsys: Capture,
+) -> None:
+    assert cli.run(["--help"]) == 0
+    _, listed = capsys.readouterr().out.split("Commands:\n")
+    assert listed.split()[0] == "run"
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["check", "run", "diagnose", "attach", "lint", "env", "probe", "config", "explain", "lsp"],
+)
+def test_every_option_says_what_it_is_for_and_what_it_takes(command: str, capsys: Capture) -> None:
+    assert cli.run([command, "--help"]) == 0
+    usage, _, rest = capsys.readouterr().out.partition("\n\n")
+    assert "{COMMAND...}..." not in usage
+    for option in re.split(r"\n  (?=-)", rest.partition("Options:\n")[2]):
+        told = " ".join(option.split())
+        assert re.search(r"[A-Za-z-]{2,}>? .*[a-z]\w+.*\.", told), told
+        assert not re.search(r"<(int|float|str|list)|--no-statistics", told), told

@@ -25,7 +25,7 @@ from ddpdoctor.report.gravity import FailOn
 def attach(
     pids: Annotated[
         list[int] | None,
-        typer.Argument(metavar="PID...", help="Ranks, or their launcher; default: all jobs here."),
+        typer.Argument(metavar="PID", help="Ranks, or their launcher; default: all jobs here."),
     ] = None,
     hosts: Annotated[
         str | None,

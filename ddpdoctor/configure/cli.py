@@ -56,19 +56,22 @@ def config(
     nproc: Annotated[
         str, typer.Option(metavar="N|auto", help="Ranks per node; auto: what is here.")
     ] = "auto",
-    nodes: Annotated[int, typer.Option(min=1, help="How many machines.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, metavar="N", help="How many machines.")] = 1,
     device: Annotated[
         DeviceChoice, typer.Option(help="What each rank computes on.")
     ] = DeviceChoice.auto,
     cpus: Annotated[
-        int | None, typer.Option(min=1, help="CPUs per node; default: those usable here.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="CPUs per node; default: those usable here."),
     ] = None,
     master: Annotated[
         str | None, typer.Option(metavar="HOST", help="The first of several machines.")
     ] = None,
-    image: Annotated[str | None, typer.Option(help="Container image, for kubernetes.")] = None,
+    image: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Container image, for kubernetes.")
+    ] = None,
     script: Annotated[str, typer.Option(metavar="FILE", help="What the ranks run.")] = "train.py",
-    name: Annotated[str, typer.Option(help="Name of the job.")] = "train",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the job.")] = "train",
     target: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write; '-' for stdout."),
@@ -78,7 +81,9 @@ def config(
         bool, typer.Option("--try/--no-try", help="Start it once with a script of ours.")
     ] = True,
 ) -> None:
-    """Write a launch file that works here, each line with its reason, and start it once to see.
+    """Write a launch file that works here, and try it once.
+
+    Each of its lines has its reason beside it.
 
     Exit code: 0 written, and it works as far as it could be tried; 1 written, and the trial failed;
     2 nothing was written.

@@ -27,7 +27,8 @@ from ddpdoctor.report.gravity import FailOn
 def env(
     format_: ReportFormatOption = ReportFormat.text,
     nproc: Annotated[
-        int | None, typer.Option(min=1, help="Judge a launch of so many ranks on this machine.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Judge a launch of so many ranks on this machine."),
     ] = None,
     checkpoints: Annotated[
         Path | None,
@@ -37,7 +38,8 @@ def env(
         bool, typer.Option("--compare", help="Tell what differs between FILES, one per host.")
     ] = False,
     files: Annotated[
-        list[Path] | None, typer.Argument(help="With --compare: what `env --format json` wrote.")
+        list[Path] | None,
+        typer.Argument(metavar="FILE", help="With --compare: what `env --format json` wrote."),
     ] = None,
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
@@ -55,7 +57,7 @@ def env(
     hosts (--fail-on); 2 a usage error or a fault of ours.
     """
     if compare != bool(files):
-        raise Complaint("--compare and the FILES of two or more hosts belong together")
+        raise Complaint("--compare and a FILE of each host belong together")
     if files and len(files) < 2:
         raise Complaint("--compare needs the files of two hosts or more")
     if checkpoints and not checkpoints.is_dir():

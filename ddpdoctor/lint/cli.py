@@ -9,11 +9,14 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.options import (
-    CodesOption,
+    FORMAT_HELP,
     Colour,
     ColourOption,
+    ExtendSelectOption,
     FailOnOption,
+    IgnoreOption,
     OutputOption,
+    SelectOption,
     StrictOption,
     split,
     threshold,
@@ -27,14 +30,16 @@ def lint(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATH", help="Files and folders; - is stdin.")
     ] = None,
-    select: CodesOption = None,
-    ignore: CodesOption = None,
-    extend_select: CodesOption = None,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    extend_select: ExtendSelectOption = None,
     format_: Annotated[
-        ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT")
+        ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT", help=FORMAT_HELP)
     ] = ReportFormat.text,
     output: OutputOption = None,
-    statistics: Annotated[bool, typer.Option(help="Only count findings by rule.")] = False,
+    statistics: Annotated[
+        bool, typer.Option("--statistics", help="Only count findings by rule.")
+    ] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Apply the safe fixes.")] = False,
     unsafe_fixes: Annotated[
         bool, typer.Option("--unsafe-fixes", help="With --fix or --diff: the others too.")
@@ -55,7 +60,9 @@ def lint(
     config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="This pyproject.toml, not the nearest.")
     ] = None,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=0, help="Processes; 0: per core.")] = 0,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Processes; 0: per core.")
+    ] = 0,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
     colour: ColourOption = Colour.auto,
 ) -> None:

@@ -28,7 +28,7 @@ def diagnose(
     paths: Annotated[
         list[str],
         typer.Argument(
-            metavar="PATH...",
+            metavar="PATH",
             help="A run directory, or those of all hosts of one job; flight-recorder dumps or text "
             "logs (a folder, or one file); - is stdin.",
         ),

@@ -34,17 +34,19 @@ if TYPE_CHECKING:
 
 def probe(
     nproc: Annotated[
-        int | None, typer.Option(min=1, help="Ranks on this machine; under a launcher: its own.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Ranks on this machine; under a launcher: its own."),
     ] = None,
     backend: BackendOption = Backend.auto,
     seconds: Annotated[
-        float, typer.Option(min=1, max=3600, help="How long to measure, about.")
+        float, typer.Option(min=1, max=3600, metavar="S", help="How long to measure, about.")
     ] = 20.0,
     patience: Annotated[
         float | None,
         typer.Option(
             min=1,
             max=86400,
+            metavar="S",
             help="Seconds that ranks wait for one another; else as long as they measure, from 20.",
         ),
     ] = None,
@@ -60,7 +62,7 @@ def probe(
     strict: StrictOption = False,
     colour: ColourOption = Colour.auto,
 ) -> None:
-    """See whether ranks can really talk, with right results, and how fast.
+    """See whether ranks can talk, with right results, and how fast.
 
     Alone on this machine with --nproc ranks, or under any launcher, across hosts:
     torchrun --nnodes=2 ... -m ddpdoctor probe

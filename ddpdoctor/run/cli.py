@@ -17,6 +17,7 @@ from ddpdoctor.options import (
     FailOnOption,
     Hosts,
     RedactOption,
+    ReportFormatOption,
     StrictOption,
     threshold,
 )
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    command: Annotated[
-        list[str], typer.Argument(metavar="COMMAND...", help="As you would type it.")
-    ],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="As you would type it.")],
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave a job that is proven dead as it is.")
     ] = False,
@@ -61,8 +60,7 @@ def run(
             "their doctors meet there.",
         ),
     ] = None,
-    # Not by a variable, as elsewhere: a job shall start, whatever is set for lint.
-    format_: Annotated[ReportFormat, typer.Option("--format")] = ReportFormat.text,
+    format_: ReportFormatOption = ReportFormat.text,
     target: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file."),
