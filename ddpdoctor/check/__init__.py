@@ -113,6 +113,7 @@ def check(
             else:
                 todo.append((pitfall, variant))
     random.Random(0).shuffle(todo)  # those that wait, mostly neighbours, beside those that compute
+    todo.sort(key=lambda each: -each[1].launches)  # one after the other: nothing else takes so long
     launcher_seconds = 0.0
     if todo:
         with ForkServer(_PRELOAD, force=options.force) as server:

@@ -28,6 +28,7 @@ def warm_up() -> None:
 
     trace_rules.clear_lru_cache()  # init_process_group does, and would copy 300 pages for it
     _read_sources()
+    _know_whose_files()
     if torch.version.cuda is None and torch.version.hip is None:
         _train()  # with GPUs, optimizers ask for them, after which no fork could use one
 
@@ -46,6 +47,14 @@ def _read_sources() -> None:
     ):
         if file := getattr(sys.modules.get(name), "__file__", None):
             linecache.getlines(file)
+
+
+def _know_whose_files() -> None:
+    """Have the watch know of every file here whether it is the user's: it asks by frame."""
+    if (places := sys.modules.get("ddpdoctor.watch.places")) is not None:
+        for module in list(sys.modules.values()):
+            if file := getattr(module, "__file__", None):
+                places.is_users_file(file)
 
 
 def _train() -> None:

@@ -223,4 +223,5 @@ def _take_down() -> None:
 
 def _wrapper_is_alive() -> bool:
     # type(), not isinstance(): some lazy objects import things when asked for their __class__.
-    return any(issubclass(type(thing), DistributedDataParallel) for thing in gc.get_objects())
+    kinds = set(map(type, gc.get_objects()))
+    return any(issubclass(kind, DistributedDataParallel) for kind in kinds)

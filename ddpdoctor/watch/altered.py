@@ -7,6 +7,7 @@ call it, too. And after a few steps, until the model is used again: optimizers s
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -61,10 +62,8 @@ class Altered:
         for name, parameter in wrapper.module.named_parameters():
             self._known.setdefault(parameter.untyped_storage().data_ptr(), (number, name))
         if self._left > 0 and self._replaced.begin():
-            methods = (name for name in dir(Tensor) if name[-1] == "_" and name[0] != "_")
-            for name in (*_OPERATORS, *methods):
-                if name not in _LEFT_OUT:
-                    self._replaced.put(Tensor, name, self._listening)
+            for name in _changing():
+                self._replaced.put(Tensor, name, self._listening)
 
     @harmless
     def end(self) -> None:
@@ -97,3 +96,12 @@ class Altered:
             names = self._found.setdefault((number, place), [])
             if name not in names[-1:]:
                 names.append(name)
+
+
+@functools.cache
+def _changing() -> tuple[str, ...]:
+    """The methods of tensors that change one in place."""
+    from torch import Tensor
+
+    methods = (name for name in dir(Tensor) if name[-1] == "_" and name[0] != "_")
+    return tuple(name for name in (*_OPERATORS, *methods) if name not in _LEFT_OUT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterator
@@ -60,7 +61,7 @@ def is_users_file(file: str) -> bool:
     """The same of all code of a file."""
     if file.startswith("<"):
         return file.startswith(_CELL)
-    file = str(Path(file).resolve())
+    file = os.path.realpath(file)
     if file.startswith(_PATIENTS):
         return True
     return not file.startswith(_NOT_USERS) and not any(each in file for each in _INSTALLED)

@@ -22,6 +22,8 @@ class Replaced:
     def __init__(self) -> None:
         self.is_on = False
         self._undo: list[Callable[[], None]] = []
+        self._made: dict[tuple[int, str, Any], tuple[Any, Callable[[], None]]] = {}
+        """By holder, name and original: windows come again, and all that stands in costs most."""
 
     def begin(self) -> bool:
         """Whether something may be put in place from now on, until `undo`."""
@@ -33,9 +35,19 @@ class Replaced:
         return True
 
     def put(self, holder: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Have an attribute be what `make` makes of it."""
+        """Have an attribute be what `make` makes of it: once, and the same again after `undo`."""
         original = getattr(holder, name)
-        listening = make(original)
+        key = id(holder), name, original
+        if (made := self._made.get(key)) is None:
+            made = self._made[key] = self._standing_in(holder, name, original, make(original))
+        ours, undo = made
+        setattr(holder, name, ours)
+        self._undo.append(undo)
+
+    def _standing_in(
+        self, holder: Any, name: str, original: Any, listening: Any
+    ) -> tuple[Any, Callable[[], None]]:
+        """What stands in for the original, and what puts that back."""
 
         @functools.wraps(original)
         def ours(*args: Any, **kwargs: Any) -> Any:
@@ -43,7 +55,6 @@ class Replaced:
             return call(*args, **kwargs)
 
         is_own = name in vars(holder) and not isinstance(holder, type)
-        setattr(holder, name, ours)
 
         def undo() -> None:
             if vars(holder).get(name) is not ours:
@@ -53,7 +64,7 @@ class Replaced:
             else:
                 _put_back(holder, name, original)
 
-        self._undo.append(undo)
+        return ours, undo
 
     def hold(self, hook: Any) -> None:
         """Have a hook be removed with the rest, by its handle."""
