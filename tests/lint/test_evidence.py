@@ -32,6 +32,15 @@ TOLD = {
     "def drawn(n):\n    x = torch.rand(n)\n    return torch.stack([x, x * x], 1)\n"
     "net = DDP(torch.nn.Linear(2, 2))\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
     "for _ in range(9):\n    x = drawn(8)[:6]\n    net(x).mean().backward()\n" + STEP,
+    "what sets a flag on some ranks alone, behind a decorator": HEAD
+    + "def on_main(call):\n    @functools.wraps(call)\n    def inner(*given):\n"
+    "        if dist.get_rank() == 0:  # TOLD\n            return call(*given)\n    return inner\n"
+    "class Loop:\n    stop = False\nloop = Loop()\n@on_main\ndef look(turn):\n"
+    "    if turn > sys.argv.index('x'):\n        loop.stop = True  # TOLD\n"
+    "net = DDP(torch.nn.Linear(4, 4))\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+    "for turn in range(9):\n    net(torch.randn(4, 4)).mean().backward()\n"
+    + STEP
+    + "    look(turn)\n    if loop.stop:\n        break\n",
     "what is reduced beside a model of this rank's alone": HEAD
     + "net = torch.nn.Linear(4, 4)\nsome = dist.new_group([0, 1])\n"
     "def teach(net):\n    loss = net(torch.randn(4, 4)).mean()\n    loss.backward()\n"
@@ -102,7 +111,7 @@ TOLD = {
     + STEP,
     "where some ranks leave before the others count": HEAD
     + "class Count:\n    idle = 0\n    def look(self):\n        self.idle += 1\n"
-    "        if dist.get_rank() != 0:  # TOLD\n            return\n        self.idle = 0\n"
+    "        if dist.get_rank() != 0:  # TOLD\n            return\n        self.idle = 0  # TOLD\n"
     "count = Count()\nnet = DDP(torch.nn.Linear(4, 4))\n"
     + LOOP
     + "    net(x).mean().backward()\n"
@@ -151,6 +160,7 @@ SAID = (
     "each rank seeds its generator otherwise",
     "the model's output of this rank's own data",
     "some ranks alone go this way",
+    "they alone set it",
     "it is made here",
     "it is restored",
     "it is called here",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,6 +26,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     Many,
     Partial,
+    Place,
     Ref,
     Table,
     Tensor,
@@ -73,6 +75,7 @@ GRADED = "#graded"
 """Of a tensor: that it was seen to go backward."""
 AS_CONDITION = "#as condition"
 """Of what ranks do not agree on: whether they agree on its being true, as a text of the rank is."""
+SET_BY_SOME = "they alone set it"
 ROUNDS = "rounds"
 """How often one goes through something that nobody fills."""
 TOLD = "#told"
@@ -133,6 +136,8 @@ class Store:
     """Of one of several: whether all ranks are told alike which it is, wherever that is decided."""
     never_none: set[What] = field(default_factory=set)
     """What is another thing on each way, on all of them a number that is counted."""
+    set_at: dict[Key, tuple[ast.AST, Place]] = field(default_factory=dict)
+    """Where a name or an attribute was last given a value."""
     joins: dict[What, tuple[Value, ...]] = field(default_factory=dict)
     """Of what is another thing on each way: all of these, where they are not too many."""
 
@@ -265,7 +270,16 @@ class Store:
             else:
                 mine, by = states, conditions
             values = [state.writes.get(key, old) for state in mine]
-            self.put(key, self.joined(values, mine, by, (tag, key)))
+            self.put(key, self._set_by_some(key, by, self.joined(values, mine, by, (tag, key))))
+
+    def _set_by_some(self, key: Key, conditions: list[Value], value: Value) -> Value:
+        """A value that is not the same on all ranks because of a condition, and where it is set."""
+        if value.why is None or key not in self.set_at:
+            return value
+        if all(value.why is not each.why for each in conditions):
+            return value
+        node, place = self.set_at[key]
+        return Value(value.what, value.agree, Why(SET_BY_SOME, place, value.why, node))
 
     def joined(
         self,

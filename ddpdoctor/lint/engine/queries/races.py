@@ -214,6 +214,8 @@ def rushes(run: Run) -> Iterator[Race]:
                 continue
             if not _lies_in(_path(write), _path(make)) or _meets(order, make, at, write, to):
                 continue
+            if _polls(run, order, make, at, write, to):
+                continue
             others = [each for each, at_ in made if doers(at_).mask & late]
             if any(_is_made_by(_path(write), _path(make), _path(each)) for each in others):
                 continue
@@ -252,7 +254,7 @@ def early_looks(run: Run) -> Iterator[Race]:
             others = [w for e, w in every if same_path(_path(e), _path(look))]
             if any(is_the_starters(w) or doers(w).mask & late for w in others):
                 continue
-            if not _meets(order, make, at, look, to):
+            if not _meets(order, make, at, look, to) and not _polls(run, order, make, at, look, to):
                 sure = doers(at).sure and doers(to).sure and _is_known(_path(make))
                 by = Related.at(make.place, "some ranks make it")
                 yield Race(look.node, look.path, by, sure, False)

@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.folding import CLOCKED
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     RANKS,
@@ -54,7 +54,7 @@ from ddpdoctor.lint.engine.queries.doing import (
 )
 from ddpdoctor.lint.engine.queries.order import is_spawned, is_sure
 from ddpdoctor.lint.engine.queries.paths import folder_and_name, may_be, spelled
-from ddpdoctor.lint.engine.queries.races import is_read, looks_behind, made_by
+from ddpdoctor.lint.engine.queries.races import is_read, leading_call, looks_behind, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
@@ -179,15 +179,21 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
             continue
         if not path.agree.sure or path.why is None or path.why.root in told:
             continue
-        if doers(way).some:
-            continue  # rank 0 alone: its name is as good as any, unless others look for it
-        if not _is_read_by_others(run, path) or _is_found_as_it_was(run, path):
+        if doers(way).some:  # its name is as good as any, unless others look for what it made
+            sought = _sought_by_others(run, path, way)
+        else:
+            sought = _read_by_others(run, path)
+        if sought is None or _is_found_as_it_was(run, path):
             continue
         told.add(path.why.root)
+        place = (leading_call(way, sought[1]) or sought[0]).place
         yield Hit(
             event.node,
             f"each rank names `{_shown(event)}` by itself: the ranks do not share it",
-            notes=(Related.at(path.why.root.place, f"it is named {_OWN_NAMES[path.agree.cause]}"),),
+            notes=(
+                Related.at(path.why.root.place, f"it is named {_OWN_NAMES[path.agree.cause]}"),
+                Related.at(place, "others look for it here, by their own name"),
+            ),
             help="let rank 0 name it, and broadcast the name",
             path=event.path,
         )
@@ -208,13 +214,44 @@ def _is_found_as_it_was(run: Run, path: Value) -> bool:
     )
 
 
-def _is_read_by_others(run: Run, path: Value) -> bool:
-    """Whether a rank that did not write there loads something from it."""
-    return any(
-        _mentions(loaded, path) and doers(way).mask != 1
-        for event, way in events(run.root, "load", "list")
-        if (loaded := _path(event)) is not None
-    )
+def _read_by_others(run: Run, path: Value) -> tuple[Event, Way] | None:
+    """Where a rank that did not write there loads something from it."""
+    read = events(run.root, "load", "list")
+    return next(((e, w) for e, w in read if _is_own(e, path) and doers(w).mask != 1), None)
+
+
+def _sought_by_others(run: Run, path: Value, by: Way) -> tuple[Event, Way] | None:
+    """Where ranks that have made nothing there wait for it, or read what is in it."""
+    others = ~doers(by).mask
+    if path.agree.cause == "disk" or _is_made_as_named(path):
+        return None
+    made = events(run.root, "make_folder", "save", "open")
+    if any(_is_own(each, path) and doers(way).mask & others for each, way in made):
+        return None
+    waits = {id(step.node) for _, way in events(run.root, "sleep") for step in way[:-1]}
+    for event, way in events(run.root, "load", "list", "look"):
+        is_read = event.kind != "look" or _is_in_loop(way, waits)
+        if is_read and _is_own(event, path) and doers(way).mask & others:
+            return event, way
+    return None
+
+
+def _is_made_as_named(path: Value) -> bool:
+    """Whether whoever names it has made it, as `mkdtemp` does."""
+    parts = [each for each in within(path.what) if isinstance(each, Term) and each.op == "local"]
+    return any(str(each.args[0]).startswith("tempfile.") for each in parts if each.args)
+
+
+def _is_in_loop(way: Way, around: set[int]) -> bool:
+    """Whether its innermost loop is one of these."""
+    loops = [step.node for step in way if isinstance(step.node, Loop)]
+    return bool(loops) and id(loops[-1]) in around
+
+
+def _is_own(event: Event, path: Value) -> bool:
+    """Whether it is about a path that has the same part of the rank's own."""
+    of = _path(event)
+    return of is not None and _mentions(of, path)
 
 
 def _mentions(one: Value, part: Value) -> bool:

@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, Made
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.store import SET_BY_SOME
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
@@ -184,6 +185,8 @@ def _begins_apart(count: Value) -> bool:
 
 def _sets(choice: Choice, why: Why | None) -> bool:
     """Whether a value is another on each rank because of this condition."""
+    if why is not None and why.text == SET_BY_SOME:
+        why = why.of
     if why is None or why.text != BY_SOME:
         return why == choice.condition.why
     return why.node is choice.test

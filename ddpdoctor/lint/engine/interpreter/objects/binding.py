@@ -178,6 +178,7 @@ def _rebind(vm: Machine, key: Key, value: Value, node: ast.AST) -> None:
     """Keep a value; what was restored out of a file may be nowhere any more then."""
     old, made = vm.store.get(key), vm.object(value)
     vm.store.put(key, value)
+    vm.store.set_at[key] = node, vm.place(node)
     lost = vm.object(old) if old is not None and old.what != value.what else None
     if old is None or lost is None or made is None or not vm.restored:
         return

@@ -580,10 +580,14 @@ def of_rank(vm: Machine, does: str, node: ast.AST, name: str) -> Value:
 
 
 def begun(vm: Machine, owner: Value, name: str) -> Value | None:
-    """What an attribute is before it is set: an option's value, or any of what was copied."""
+    """What an attribute is before it is set: its class has it, an option, or what was copied."""
     if isinstance(owner.what, Term) and owner.what.op == "copied":
         kept = vm.store.get((owner.what.args[0], name))
         return _field(vm, owner.what, name) if kept is not None else None
+    made = vm.object(owner)
+    if made is not None and made.cls >= 0:
+        found = hierarchy.class_attribute(vm, made.cls, name)
+        return found if found is not None and not isinstance(found.what, Func) else None
     parser = vm.store.get((owner.what, "#parser"))
     return vm.store.get((parser.what, f"--{name}")) if parser is not None else None
 
