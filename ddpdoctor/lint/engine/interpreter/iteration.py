@@ -23,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     SAME,
     UNKNOWN,
     WORLD,
+    Const,
     Either,
     Many,
     Partial,
@@ -176,7 +177,9 @@ def _run_through(vm: Machine, made: Ref, node: ast.AST) -> Value:
 def _in_turn(vm: Machine, items: tuple[Value, ...], node: ast.AST) -> Value:
     """One of several, of which the parts are remembered as well."""
     items = tuple(memory.now_with_parts(vm, each) for each in items)
-    one = memory.fresh(vm, containers.one_of(vm, items))
+    # Of names it is remembered which ones they are: one of them is no new key.
+    tag = (vm.site(node), items) if all(isinstance(each.what, Const) for each in items) else None
+    one = memory.fresh(vm, containers.one_of(vm, items, tag))
     vm.either(one, list(items), node)
     for number, each in enumerate(one.what.items if isinstance(one.what, Tuple) else ()):
         rows = [item.what.items for item in items if isinstance(item.what, Tuple)]
