@@ -10,6 +10,7 @@ from itertools import chain, pairwise, takewhile
 from typing import Literal
 
 from ddpdoctor.lint.engine.interpreter import folding
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.objects.members import default
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.statements.handling import ANY_ERROR, kinds
@@ -138,9 +139,21 @@ def partings(run: Run) -> list[Parting]:
             found = [each for each in found if not _is_cut(each)]
         found = [each for each in found if not is_the_starters(each.way) and not is_for_one(run)]
         found = [each for each in map(partial(_of_those_who_left, run), found) if each.met]
-        run.answers["partings"] = found
+        run.answers["partings"] = found = list(_first_causes(found))
     result: list[Parting] = found
     return result
+
+
+def _first_causes(found: list[Parting]) -> Iterator[Parting]:
+    """Those without what ranks answer differently only as some have left a loop at one of these."""
+    left = {id(each.test) for each in found if each.left == "break"}
+    for each in found:
+        chain_ = each.why.chain() if each.why is not None else ()
+        if not any(
+            why.text == BY_SOME and id(why.node) in left and why.node is not each.test
+            for why in chain_
+        ):
+            yield each
 
 
 def hearing(run: Run) -> Words:
