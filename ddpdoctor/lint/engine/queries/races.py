@@ -554,7 +554,8 @@ def _polls(run: Run, order: dict[int, int], save: Event, at: Way, load: Event, t
     """Whether a loop of its own sleeps in between, until something has come."""
     here = {id(step.node) for step in (*at, *to)}
     return any(
-        order[id(save)] < order[id(each)] < order[id(load)]
+        (order[id(save)] < order[id(each)] or stand_apart(at, way))
+        and order[id(each)] < order[id(load)]
         and any(isinstance(step.node, Loop) and id(step.node) not in here for step in way)
         for each, way in events(run.root, "sleep")
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter import reading
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy
+from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -281,6 +282,8 @@ def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
         tensors = [each for each in held.values() if isinstance(each.what, Tensor)]
         if tensors and all(_is_drawn_for_it(run, each) for each in tensors):
             return True
+        if any(_comes_of_a_part(run, each) for each in held.values()):
+            return True
         own = {name for name, each in held.items() if each.agree.kind == "rank"}
         return any(
             isinstance(each, ast.Attribute) and each.attr in own and isinstance(each.ctx, ast.Load)
@@ -288,6 +291,19 @@ def _holds_own(run: Run, data: Value, depth: int = _DEPTH) -> bool:
             for each in ast.walk(run.vm.classes[base].node)
         )
     return any(_is_own(each, ("shard",), _DEPTH) for each in held.values())
+
+
+def _comes_of_a_part(run: Run, held: Value) -> bool:
+    """Whether what is in a list was made of the part that each rank takes, as files are read."""
+    content = containers.content(run.vm, held)
+    one = content.what.element if content is not None and isinstance(content.what, Many) else None
+    parts = one.what.items if one is not None and isinstance(one.what, Tuple) else (one,)
+    return any(
+        why.text == OWN_PART
+        for each in parts
+        if each is not None and each.why is not None
+        for why in each.why.chain()
+    )
 
 
 def _is_drawn_for_it(run: Run, value: Value) -> bool:

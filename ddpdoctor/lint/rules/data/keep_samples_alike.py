@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.library.facts import SALTED
+from ddpdoctor.lint.engine.interpreter.library.facts import SALTED, UNSALTED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Why
@@ -46,7 +46,7 @@ def check(run: Run) -> Iterator[Hit]:
                 yield Hit(
                     why.node,
                     "hash() of a text is another in each process: so is what an index gives",
-                    help="a hash that is not salted, such as zlib.crc32 of the encoded text",
+                    help=UNSALTED,
                     path=why.place.path,
                 )
 

@@ -27,9 +27,10 @@ import ast
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.library.events import APART
+from ddpdoctor.lint.engine.interpreter.library.facts import SALTED, UNSALTED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, Why
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
@@ -85,13 +86,8 @@ def _dealt_out(run: Run) -> Iterator[Hit]:
         if why.text == APART:
             continue  # DDP204
         told.add(id(why.node))
-        yield Hit(
-            why.node,
-            "each rank shuffles in its own way, then takes its part: some twice, others never",
-            notes=(Related.at(deal.event.place, "the part is taken"),),
-            help="shuffle with a generator that is seeded alike on all ranks",
-            path=why.place.path,
-        )
+        words = "each rank shuffles in its own way, then takes its part: some twice, others never"
+        yield _taken(why, words, "shuffle", deal.event)
 
 
 def _picked(run: Run) -> Iterator[Hit]:
@@ -111,13 +107,19 @@ def _picked(run: Run) -> Iterator[Hit]:
         if not indices.agree.sure and not run.is_entry:
             continue  # somebody may have seeded before
         told.add(id(drawn.node))
-        yield Hit(
-            drawn.node,
-            "each rank draws another part: index i is another sample on each, and parts overlap",
-            notes=(Related.at(event.place, "the part is taken"),),
-            help="draw with a generator that is seeded alike on all ranks",
-            path=drawn.place.path,
-        )
+        words = "each rank draws another part: index i is another sample on each, and parts overlap"
+        yield _taken(drawn, words, "draw", event)
+
+
+def _taken(why: Why, words: str, does: str, by: Event) -> Hit:
+    """That a part is taken by what is another on each rank, and why that is."""
+    assert why.node is not None
+    cure = f"{does} with a generator that is seeded alike on all ranks"
+    if why.text == SALTED:
+        words = "hash() of a text is another in each process: each rank makes another split by it"
+        cure = UNSALTED
+    notes = (Related.at(by.place, "the part is taken"),)
+    return Hit(why.node, words, notes=notes, help=cure, path=why.place.path)
 
 
 def _note(event: Event, way: Way, seeded: set[str]) -> None:

@@ -155,6 +155,7 @@ def _open_data_set(vm: Machine, call: Call) -> None:
 _SPLITTING = ("numpy.array_split", "torch.tensor_split")
 """What gives as many parts as it is told."""
 SALTED = "hash() of a text is another in every process"
+UNSALTED = "a hash that is not salted, such as zlib.crc32 of the encoded text"
 
 
 def _salted(vm: Machine, call: Call) -> Value:
@@ -169,8 +170,18 @@ def _is_text(value: Value) -> bool:
     what = value.what
     if isinstance(what, Either):
         return all(map(_is_text, what.options))
+    if isinstance(what, Term) and what.op == "item":
+        return _is_split_text(what.args[0])
     is_term = isinstance(what, Term) and what.op in ("text", "path")
     return is_term or isinstance(value.constant, str | bytes)
+
+
+def _is_split_text(what: What) -> bool:
+    """Whether it is what `split` makes of a text: a tensor is split at numbers."""
+    parts = what.args if isinstance(what, Term) else ()
+    return "split" in parts and any(
+        isinstance(each, Const) and isinstance(each.value, str) for each in parts
+    )
 
 
 def computed(

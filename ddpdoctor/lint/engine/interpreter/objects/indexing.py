@@ -233,6 +233,19 @@ def _ends_apart(node: ast.AST, parts: list[Value]) -> bool:
     return apart == [node.slice.upper]
 
 
+def _taken(vm: Machine, one: Value, own: tuple[Agreement, Why | None], node: ast.AST) -> Value:
+    """One of a rank's part: that a tensor was changed before says nothing of which one it is."""
+    items = one.what.items if isinstance(one.what, Tuple) else (one,)
+    taken = list(items)
+    for number, each in enumerate(items):
+        if isinstance(each.what, Tensor) and vm.store.get((each.what, "~")) is not None:
+            picked = Value(Tensor(vm.site(node, f"part {number}"), each.what.of), *own)
+            taken[number] = vm.computed(picked, "element", (each,), node)
+    if isinstance(one.what, Tuple):
+        return Value(Tuple(tuple(taken)), one.agree, one.why)
+    return taken[0]
+
+
 def sliced(
     vm: Machine, owner: Value, parts: list[Value], node: ast.AST, *, of_rows: bool = True
 ) -> Value:
@@ -253,6 +266,8 @@ def sliced(
     if found is not None:
         inner = found.what
         element = containers.one_of(vm, inner.items) if isinstance(inner, Tuple) else inner.element  # type: ignore[union-attr]
+        if by.kind == "rank":
+            element = _taken(vm, element, own or (agree, why), node)
         if own is not None:
             element = Value(element.what, *own)
         if by.kind != "rank":
