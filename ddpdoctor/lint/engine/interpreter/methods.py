@@ -134,6 +134,9 @@ def call_method(
 ) -> Value:
     """`owner.name(...)`."""
     what = owner.what
+    effect = vm.library.method(name)
+    if effect is not None and effect.does == "collective":
+        return call_library(vm, effect.name, owner, args, kwargs, node)
     if owner.agree.cause == "clock" and name in ("date", "strftime"):
         format = args[0] if args else NONE
         if name == "date" or is_coarse(format):

@@ -5,6 +5,7 @@ diffusers, PEFT, tokenizers, pandas, datasets and Matplotlib.
 """
 
 EFFECTS = """
+*.full_tensor           collective result=same
 *.save_pretrained       event kind=write path=save_directory@0 by=is_main_process@ with=save_function@
 *.from_pretrained       event kind=read path=pretrained_model_name_or_path@0
 *.save_to_disk          event kind=write path=dataset_path@0
