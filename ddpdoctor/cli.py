@@ -28,22 +28,18 @@ from ddpdoctor.complaints import (
     need,
 )
 from ddpdoctor.options import (
+    Asked,
     Backend,
     BackendOption,
     Colour,
     ColourOption,
-    FailOnOption,
     IgnoreOption,
     OutputOption,
-    ReportFormatOption,
     SelectOption,
-    StrictOption,
+    reporting,
     split,
-    threshold,
 )
 from ddpdoctor.report import output
-from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.sparing import SparingCommand, SparingGroup
 
 if TYPE_CHECKING:
@@ -136,6 +132,7 @@ def _top(
     pass
 
 
+@reporting()
 def check(
     nproc: Annotated[int, typer.Option(min=1, metavar="N", help="How many ranks to start.")] = 4,
     backend: BackendOption = Backend.auto,
@@ -144,8 +141,6 @@ def check(
     suite: Annotated[
         Suite, typer.Option(help="quick leaves out what needs torchrun or another launcher.")
     ] = Suite.all,
-    format_: ReportFormatOption = ReportFormat.text,
-    target: OutputOption = None,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
     jobs: Annotated[
         int | None,
@@ -156,12 +151,11 @@ def check(
     force: Annotated[
         bool, typer.Option("--force", help="Start ranks even if they do not seem to fit here.")
     ] = False,
-    fail_on: FailOnOption = FailOn.warning,
-    strict: StrictOption = False,
-    colour: ColourOption = Colour.auto,
     run_dir: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep what the ranks wrote in this folder.")
     ] = None,
+    *,
+    asked: Asked,
 ) -> None:
     """Perform the known failures here.
 
@@ -178,8 +172,6 @@ def check(
         output.write(sys.stdout, pages.listing(pitfalls))
         return
     need("torch", "torch")
-    if target:
-        output.check_writable(target)
     if run_dir:
         output.make_folder(run_dir)
 
@@ -198,14 +190,13 @@ def check(
         force=force,
     )
     variants = sum(len(pitfall.variants) for pitfall in pitfalls)
-    progress = LiveProgress(variants, colour=output.wants_colour(colour.value, sys.stderr))
+    progress = LiveProgress(variants, colour=output.wants_colour(asked.colour.value, sys.stderr))
     with complaining_about(LaunchError), leaving_in_order(), progress:
         report = perform(pitfalls, options, progress.on_verdict, progress.on_start)
-    output.deliver(told(report), format_.value, target, colour.value)
-    if target:
+    asked.deliver(told(report))
+    if asked.target:
         output.write(sys.stderr, "".join(f"ddpdoctor: {line}\n" for line in problem_lines(report)))
-    code = report.exit_code(threshold(fail_on, strict), asked_by_name=bool(select))
-    raise typer.Exit(code)
+    raise typer.Exit(report.exit_code(asked.threshold, asked_by_name=bool(select)))
 
 
 def explain(

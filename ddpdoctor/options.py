@@ -1,16 +1,23 @@
-"""The options that several commands share."""
+"""The options that several commands share, and what all that report do by them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
+
+if TYPE_CHECKING:
+    from ddpdoctor.report.model import Report
 
 
 class Colour(StrEnum):
@@ -39,7 +46,7 @@ class Hosts(StrEnum):
 ColourOption = Annotated[Colour, typer.Option("--color", help="When to colour text.")]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file."),
 ]
 FORMAT_HELP = "For people: text, markdown or html; the others for programs, editors and CI servers."
 ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", help=FORMAT_HELP)]
@@ -70,6 +77,59 @@ ExtendSelectOption = Annotated[
 def threshold(fail_on: FailOn, strict: bool) -> FailOn:
     """What makes the command fail, of both options."""
     return FailOn.unchecked if strict else fail_on
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every command that reports is asked: how to tell it, and what makes it fail."""
+
+    format_: ReportFormatOption = ReportFormat.text
+    target: OutputOption = None
+    fail_on: FailOnOption = FailOn.warning
+    strict: StrictOption = False
+    colour: ColourOption = Colour.auto
+
+    @property
+    def threshold(self) -> FailOn:
+        """What makes it fail."""
+        return threshold(self.fail_on, self.strict)
+
+    def deliver(self, report: Report) -> None:
+        """Tell it. Raises OutputError."""
+        output.deliver(report, self.format_.value, self.target, self.colour.value)
+
+    def leave(self, report: Report, *, unseen: bool) -> NoReturn:
+        """Exit as the report's findings want it, and what could not be checked."""
+        raise typer.Exit(self.threshold.exit_code(report.severities, unseen=unseen))
+
+
+def reporting(
+    fail_on: FailOn = FailOn.warning,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorates a command with the options of `Asked`, which it gets as its parameter `asked`.
+
+    `fail_on` is their default. What is to be written to is tried before anything long is done.
+    """
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        shared = inspect.signature(Asked, eval_str=True).parameters
+        both = own | shared | {"fail_on": shared["fail_on"].replace(default=fail_on)}
+        del both["asked"]
+
+        @wraps(command)
+        def perform(**given: Any) -> None:
+            asked = Asked(**{name: given.pop(name) for name in shared})
+            if asked.target:
+                output.check_writable(asked.target)
+            command(**given, asked=asked)
+
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in both.values()]
+        perform.__annotations__ = {each.name: each.annotation for each in parameters}
+        setattr(perform, "__signature__", inspect.Signature(parameters))  # noqa: B010 - mypy knows of none
+        return perform
+
+    return with_options
 
 
 def split(codes: Sequence[str] | None) -> list[str]:

@@ -7,21 +7,10 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import (
-    Colour,
-    ColourOption,
-    FailOnOption,
-    OutputOption,
-    RedactOption,
-    ReportFormatOption,
-    StrictOption,
-    threshold,
-)
-from ddpdoctor.report import output
-from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.gravity import FailOn
+from ddpdoctor.options import Asked, RedactOption, reporting
 
 
+@reporting()
 def attach(
     pids: Annotated[
         list[int] | None,
@@ -40,12 +29,9 @@ def attach(
         ),
     ] = "ssh -o BatchMode=yes {host}",
     tell: Annotated[bool, typer.Option("--tell", hidden=True)] = False,
-    format_: ReportFormatOption = ReportFormat.text,
-    target: OutputOption = None,
-    fail_on: FailOnOption = FailOn.warning,
-    strict: StrictOption = False,
     redact: RedactOption = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """Say what a job that hangs is waiting for.
 
@@ -57,8 +43,6 @@ def attach(
     """
     if hosts is not None and pids:
         raise Complaint("processes are of one host: give --hosts or PID...")
-    if target:
-        output.check_writable(target)
 
     from ddpdoctor.annotate import annotate
     from ddpdoctor.attach.hosts import attach_on, told
@@ -80,7 +64,5 @@ def attach(
         not_seen=seen.not_seen,
         are_jobs=True,
     )
-    shown = redacted(report) if redact else report
-    output.deliver(shown, format_.value, target, colour.value)
-    chosen, unseen = threshold(fail_on, strict), bool(report.not_seen)
-    raise typer.Exit(chosen.exit_code(report.severities, unseen=unseen))
+    asked.deliver(redacted(report) if redact else report)
+    asked.leave(report, unseen=bool(report.not_seen))

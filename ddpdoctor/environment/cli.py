@@ -10,22 +10,13 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import (
-    Colour,
-    ColourOption,
-    FailOnOption,
-    OutputOption,
-    ReportFormatOption,
-    StrictOption,
-    threshold,
-)
+from ddpdoctor.options import Asked, reporting
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.gravity import FailOn
 
 
+@reporting()
 def env(
-    format_: ReportFormatOption = ReportFormat.text,
     nproc: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Judge a launch of so many ranks on this machine."),
@@ -44,10 +35,8 @@ def env(
     fix: Annotated[
         bool, typer.Option("--fix", help="Print the commands that mend it, for your shell.")
     ] = False,
-    target: OutputOption = None,
-    fail_on: FailOnOption = FailOn.warning,
-    strict: StrictOption = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """Describe this machine, and what is wrong with it.
 
@@ -62,10 +51,8 @@ def env(
         raise Complaint("--compare needs the files of two hosts or more")
     if checkpoints and not checkpoints.is_dir():
         raise Complaint(f"{checkpoints} is no folder: --checkpoints names where the job will save")
-    if fix and format_ is not ReportFormat.text:
+    if fix and asked.format_ is not ReportFormat.text:
         raise Complaint("--fix prints commands, and no report: leave --format out")
-    if target:
-        output.check_writable(target)
 
     from ddpdoctor.environment import compare as comparing
     from ddpdoctor.environment import examine, remedy, telling
@@ -80,11 +67,10 @@ def env(
         report, unknown = telling.told(known), telling.not_checked(known)
     if fix:
         script = remedy.script(report.findings, remedy.shell_of(os.environ, remedy.parent()))
-        if target:
-            output.write_file(target, script)
+        if asked.target:
+            output.write_file(asked.target, script)
         else:
             output.write(sys.stdout, script)
     else:
-        output.deliver(report, format_.value, target, colour.value)
-    chosen = threshold(fail_on, strict)
-    raise typer.Exit(chosen.exit_code(report.severities, unseen=unknown > 0))
+        asked.deliver(report)
+    asked.leave(report, unseen=unknown > 0)

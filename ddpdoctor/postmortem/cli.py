@@ -9,21 +9,10 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about
-from ddpdoctor.options import (
-    Colour,
-    ColourOption,
-    FailOnOption,
-    OutputOption,
-    RedactOption,
-    ReportFormatOption,
-    StrictOption,
-    threshold,
-)
-from ddpdoctor.report import output
-from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.gravity import FailOn
+from ddpdoctor.options import Asked, RedactOption, reporting
 
 
+@reporting()
 def diagnose(
     paths: Annotated[
         list[str],
@@ -33,12 +22,9 @@ def diagnose(
             "logs (a folder, or one file); - is stdin.",
         ),
     ],
-    format_: ReportFormatOption = ReportFormat.text,
-    target: OutputOption = None,
-    fail_on: FailOnOption = FailOn.warning,
-    strict: StrictOption = False,
     redact: RedactOption = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """Say what went wrong in a job that is over.
 
@@ -49,8 +35,6 @@ def diagnose(
     """
     if "" in paths:
         raise Complaint("a PATH is empty")
-    if target:
-        output.check_writable(target)
 
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
@@ -76,7 +60,5 @@ def diagnose(
     )
     if not report.findings and not any(attempt.ranks for attempt in report.attempts):
         raise Complaint(f"in {' '.join(paths)} {'; '.join(report.not_seen)}")
-    shown = redacted(report) if redact else report
-    output.deliver(shown, format_.value, target, colour.value)
-    chosen, unseen = threshold(fail_on, strict), bool(report.not_seen)
-    raise typer.Exit(chosen.exit_code(report.severities, unseen=unseen))
+    asked.deliver(redacted(report) if redact else report)
+    asked.leave(report, unseen=bool(report.not_seen))

@@ -11,27 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, leaving_in_order, need
-from ddpdoctor.options import (
-    Backend,
-    BackendOption,
-    Colour,
-    ColourOption,
-    FailOnOption,
-    OutputOption,
-    ReportFormatOption,
-    StrictOption,
-    threshold,
-)
+from ddpdoctor.options import Asked, Backend, BackendOption, reporting
 from ddpdoctor.probe.terms import Terms
 from ddpdoctor.report import output
-from ddpdoctor.report.formats import ReportFormat
-from ddpdoctor.report.gravity import FailOn
 
 if TYPE_CHECKING:
     from ddpdoctor.catalog import Finding
     from ddpdoctor.probe.model import Measured
 
 
+@reporting()
 def probe(
     nproc: Annotated[
         int | None,
@@ -56,11 +45,8 @@ def probe(
     png: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw what was measured into this file too.")
     ] = None,
-    format_: ReportFormatOption = ReportFormat.text,
-    target: OutputOption = None,
-    fail_on: FailOnOption = FailOn.warning,
-    strict: StrictOption = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """See whether ranks can talk, with right results, and how fast.
 
@@ -74,10 +60,9 @@ def probe(
     need("torch", "torch")
     if png:
         need("crystal", "matplotlib")
-    if png and target and png.resolve() == target.resolve():
+        output.check_writable(png)
+    if png and asked.target and png.resolve() == asked.target.resolve():
         raise Complaint(f"{png}: one file cannot be both the picture and the report")
-    for path in filter(None, (target, png)):
-        output.check_writable(path)
 
     from ddpdoctor.probe import telling
     from ddpdoctor.probe.against import NotComparable, read, slower
@@ -100,11 +85,10 @@ def probe(
         return  # rank 0 tells
     report = ProbeReport(measured=measured, findings=tuple(found), unchecked=tuple(busy))
     told = telling.told(report)
-    output.deliver(told, format_.value, target, colour.value)
+    asked.deliver(told)
     if png:
         telling.write_png(report, png)
-    chosen = threshold(fail_on, strict)
-    raise typer.Exit(chosen.exit_code(told.severities, unseen=bool(busy)))
+    asked.leave(told, unseen=bool(busy))
 
 
 def _perform(

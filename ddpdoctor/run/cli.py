@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ddpdoctor.complaints import Complaint, complaining_about, telling_of_faults
-from ddpdoctor.options import (
-    Colour,
-    ColourOption,
-    FailOnOption,
-    Hosts,
-    RedactOption,
-    ReportFormatOption,
-    StrictOption,
-    threshold,
-)
+from ddpdoctor.options import Asked, Hosts, RedactOption, reporting
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
@@ -32,13 +23,12 @@ if TYPE_CHECKING:
     from ddpdoctor.run.teller import Teller
 
 
+@reporting(FailOn.error)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="COMMAND", help="As you would type it.")],
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave a job that is proven dead as it is.")
     ] = False,
-    fail_on: FailOnOption = FailOn.error,
-    strict: StrictOption = False,
     digest_every: Annotated[
         int,
         typer.Option(
@@ -60,11 +50,6 @@ def run(
             "their doctors meet there.",
         ),
     ] = None,
-    format_: ReportFormatOption = ReportFormat.text,
-    target: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file."),
-    ] = None,
     redact: RedactOption = False,
     tui: Annotated[
         bool, typer.Option("--tui", help="Show the ranks on the whole terminal; q leaves that.")
@@ -72,23 +57,23 @@ def run(
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show what the launcher says of ranks that failed.")
     ] = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """Run your own training command, and say what is wrong with it.
 
     ddpdoctor run -- torchrun --nproc-per-node=4 train.py
 
     The command runs as without the doctor: same output, signals and exit code. A deadlock is
-    proven, told, and ended. Nothing is written while nothing is wrong. Exit code: the job's own; 1
-    if the doctor ended it, or if it ended well with a finding as grave as --fail-on; 2 it could not
-    be started.
+    proven, told, and ended. Nothing is written while nothing is wrong.
+
+    Exit code: the job's own; 1 if the doctor ended it, or if it ended well with a finding as grave
+    as --fail-on; 2 it could not be started.
     """
     if command[0].startswith("-"):
         raise Complaint(f"there is no option {command[0]}")
-    if format_ is not ReportFormat.text and target is None:
-        raise Complaint(f"--format {format_} needs -o FILE: stdout belongs to the job")
-    if target:
-        output.check_writable(target)
+    if asked.format_ is not ReportFormat.text and asked.target is None:
+        raise Complaint(f"--format {asked.format_} needs -o FILE: stdout belongs to the job")
 
     if tui and not _has_terminal():
         raise Complaint("--tui needs a terminal")
@@ -98,7 +83,7 @@ def run(
     from ddpdoctor.run.job import CannotStart, Signals
     from ddpdoctor.run.teller import Teller
 
-    teller = Teller(command, output.Page.of(sys.stderr, colour.value), redact=redact)
+    teller = Teller(command, output.Page.of(sys.stderr, asked.colour.value), redact=redact)
     mistakes = complaining_about(CannotStart, folder.UsedBefore)
     with mistakes, folder.taken(run_dir) as chosen, Signals() as signals:
         options = session.RunOptions(
@@ -116,10 +101,10 @@ def run(
         code = outcome.exit_code
         with telling_of_faults():
             report = _report(outcome)
-            level, unseen = threshold(fail_on, strict), bool(report.not_seen)
-            code = code or level.exit_code(report.severities, unseen=unseen)
+            unseen = bool(report.not_seen)
+            code = code or asked.threshold.exit_code(report.severities, unseen=unseen)
             teller.conclude(report, outcome.last_words, outcome.summary)
-            _write(report, target, format_, chosen, redact=redact)
+            _write(report, asked, chosen, redact=redact)
     raise typer.Exit(code)
 
 
@@ -147,22 +132,16 @@ def _view(output: Path | None, teller: Teller) -> Iterator[Audience]:
         yield Audience(teller.found, teller.stalled, teller.went_on, teller.withdrawn, status.look)
 
 
-def _write(
-    report: Report,
-    target: Path | None,
-    format_: ReportFormat,
-    run_dir: Path | None,
-    *,
-    redact: bool,
-) -> None:
+def _write(report: Report, asked: Asked, run_dir: Path | None, *, redact: bool) -> None:
     """To the file that was named, and beside what the ranks wrote."""
     from ddpdoctor.evidence import REPORT
     from ddpdoctor.report.model import render
     from ddpdoctor.report.redaction import redacted
 
-    if target:
+    if asked.target:
         with telling_of_faults():
-            output.write_file(target, render(redacted(report) if redact else report, format_.value))
+            shown = redacted(report) if redact else report
+            output.write_file(asked.target, render(shown, asked.format_.value))
     if run_dir and run_dir.is_dir():  # else it is told that nothing could be written
         output.write_file(run_dir / REPORT, render(report, "json"))
 

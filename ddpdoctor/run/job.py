@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 import psutil
@@ -172,12 +172,7 @@ class Signals:
         self._concluded = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*self._mine, signal.SIGCHLD})
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         while signal.sigtimedwait(self._mine, 0):
             pass
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {*self._mine, signal.SIGCHLD})

@@ -10,7 +10,6 @@ import os
 import sys
 import time
 from collections import deque
-from types import TracebackType
 from typing import Self
 
 from ddpdoctor.catalog import Finding
@@ -45,12 +44,7 @@ class StatusLine:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Give the terminal back whole."""
         if self._size is not None:
             rows = self._size.lines
