@@ -1,4 +1,7 @@
-"""What only the source shows: certain for lint, on lines that the ranks have executed."""
+"""What only the source shows: certain for lint, on lines that the ranks have executed.
+
+And where what was observed comes from, if nobody saw that: what lint finds likely of such causes.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ def executed(evidence: Evidence) -> dict[str, set[int]]:
     return {file: of for file, of in lines.items() if Path(file).is_file()}
 
 
-def certain(files: Sequence[str]) -> list[Diagnostic]:
-    """What lint is certain of in these files: seconds, where they are many."""
+def read(files: Sequence[str]) -> list[Diagnostic]:
+    """What lint says of these files: seconds, where they are many."""
     from ddpdoctor.lint.linter import lint  # late: it takes a while, and many jobs want none of it
 
-    return [each for each in lint(files).diagnostics if each.confidence == "certain"]
+    return [each for each in lint(files).diagnostics if each.severity != "info"]
 
 
 def unobserved(
@@ -39,14 +42,63 @@ def unobserved(
     return [
         _finding(each)
         for each in read
-        if each.code not in told and _was_executed(each, lines.get(each.path, set()))
+        if each.confidence == "certain"
+        and each.code not in told
+        and _was_executed(each.path, each.line, lines.get(each.path, set()))
     ]
 
 
-def _was_executed(read: Diagnostic, lines: set[int]) -> bool:
+def is_unexplained(finding: Finding) -> bool:
+    """Whether it may come of something that the source alone tells of."""
+    is_standstill = finding.code == "DDP400" and finding.title in _STANDSTILLS
+    return is_standstill or finding.code in _COMES_OF
+
+
+def explaining(
+    evidence: Evidence, read: Iterable[Diagnostic], found: Sequence[Finding]
+) -> list[Finding]:
+    """What was read of where the findings come from, where no finding has that code.
+
+    Of ranks that wait for each other, nobody knows why: what is said of lines where they stood.
+    """
+    told = {each.code for each in found}
+    sought = {code for each in found for code in _COMES_OF.get(each.code, ())}
+    stands_still = any(is_unexplained(each) and each.code == "DDP400" for each in found)
+    stood = [each for rank in evidence.ranks if rank.stuck for each in rank.stuck.stack]
+    lines: dict[str, set[int]] = {}
+    for each in stood:
+        lines.setdefault(real_file(each.file), set()).add(each.line)
+    return [
+        _finding(each)
+        for each in read
+        if each.code not in told
+        and (each.code in sought or (stands_still and _is_of_waiting(each, lines)))
+    ]
+
+
+_STANDSTILLS = ("deadlock", "stall", "missing-call")
+_COMES_OF = {
+    "DDP202": ("DDP111", "DDP112"),
+    "DDP207": ("DDP206", "DDP213"),
+    "DDP217": ("DDP206", "DDP213"),
+}
+"""By the code of what was observed: what else in the source may be why."""
+_LETS_WAIT = ("DDP307", "DDP4", "DDP511", "DDP514")
+"""What has some ranks wait for others."""
+
+
+def _is_of_waiting(read: Diagnostic, stood: Mapping[str, set[int]]) -> bool:
+    """Whether it tells of ranks that wait, and of a statement in which one stood."""
+    places = [(read.path, read.line), *((each.path, each.line) for each in read.related)]
+    return read.code.startswith(_LETS_WAIT) and any(
+        line in stood.get(path, ()) for path, line in places
+    )
+
+
+def _was_executed(path: str, line: int, lines: set[int]) -> bool:
     """Whether ranks came to that statement: whoever came to its block's end, came by it."""
-    text = parsed(read.path)
-    node = text.at(read.line) if text is not None else None
+    text = parsed(path)
+    node = text.at(line) if text is not None else None
     if text is None or node is None:
         return False
     last = text.block(node)[-1]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ddpdoctor.annotate.reading import certain, executed, unobserved
+from ddpdoctor.annotate.reading import executed, explaining, is_unexplained, read, unobserved
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
 
@@ -35,14 +35,14 @@ _BUSY = 3.0
 
 
 class Reading:
-    """What lint is certain of in the files that ranks execute."""
+    """What lint says of the files that ranks execute."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._next = self._began + _FIRST
         self._reader: _Reader | None = None
         self._read: frozenset[str] = frozenset()
-        self._certain: list[Diagnostic] = []
+        self._said: list[Diagnostic] = []
 
     def go_on(self, evidence: Evidence) -> None:
         """Read beside the job what ranks have come to since; ever more rarely."""
@@ -58,6 +58,19 @@ class Reading:
         self, evidence: Evidence, found: Iterable[Finding]
     ) -> tuple[list[Finding], list[str]]:
         """What only the source shows of a job that has ended, and the files not read for it."""
+        lines = self._come_to_its_end(evidence)
+        left = [file for file in lines if file not in self._read]
+        return unobserved(lines, self._said, found), left
+
+    def explain(self, evidence: Evidence, found: Sequence[Finding]) -> list[Finding]:
+        """What the source shows of where these findings come from, if they do not say it."""
+        if not any(map(is_unexplained, found)):
+            return []
+        self._come_to_its_end(evidence)
+        return explaining(evidence, self._said, found)
+
+    def _come_to_its_end(self, evidence: Evidence) -> Mapping[str, set[int]]:
+        """Read what ranks have executed, as far as there is time, and say what that is."""
         lines = executed(evidence)
         wanted = _within_budget(lines)
         self._take()
@@ -66,8 +79,7 @@ class Reading:
             self._reader = _Reader(wanted, gives_way=False)
             self._reader.wait()
             self._take()
-        left = [file for file in lines if file not in self._read]
-        return unobserved(lines, self._certain, found), left
+        return lines
 
     def close(self) -> None:
         """Read no more."""
@@ -80,7 +92,7 @@ class Reading:
         if self._reader is None or not self._reader.is_done:
             return
         if (found := self._reader.found()) is not None:
-            self._read, self._certain = self._reader.files, found
+            self._read, self._said = self._reader.files, found
         self.close()
 
 
@@ -136,7 +148,7 @@ def _read(files: Sequence[str], answer: Connection, parent: int, gives_way: bool
     if gives_way:
         os.nice(19)
     with contextlib.suppress(Exception):
-        answer.send(certain(files))
+        answer.send(read(files))
 
 
 def _within_budget(lines: Mapping[str, set[int]]) -> list[str]:

@@ -200,10 +200,12 @@ def _follow(
         for world in worlds.all:
             world.part(session.findings)
         session.not_seen = _not_seen(session, options.run_dir)
-        if exit_code(status) == 0 and worlds.latest is not None and not _has_error(session):
+        if worlds.latest is not None:
             evidence = worlds.latest.evidence
-            only_read, session.unread = reading.conclude(evidence, session.findings)
-            session.findings += only_read
+            session.findings += reading.explain(evidence, session.findings)
+            if exit_code(status) == 0 and not _has_error(session):
+                only_read, session.unread = reading.conclude(evidence, session.findings)
+                session.findings += only_read
     if session.fault:
         session.not_seen.insert(0, f"a fault of ours ended the watching: {session.fault}")
 

@@ -1,4 +1,7 @@
-"""What lint is certain of is told of lines that were executed, and of no others."""
+"""What lint is certain of is told of lines that were executed, and of no others.
+
+What it finds likely is told where it is why something was observed.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.annotate.reading import certain, executed, unobserved
-from ddpdoctor.evidence import Evidence, Place, RankEvidence
+from ddpdoctor.annotate.reading import executed, explaining, read, unobserved
+from ddpdoctor.catalog import Cure, Finding, RankPlace
+from ddpdoctor.evidence import Evidence, Place, RankEvidence, Stuck
 
 RESTORE = """\
 import torch
@@ -56,10 +60,105 @@ def test_what_is_certain_in_lines_that_ranks_have_come_to_is_told(
     file = tmp_path / "train.py"
     file.write_text(RESTORE.format(guard=guard), "utf-8")
     lines = executed(come_to(file, line))
-    read = certain(list(lines))
-    found = unobserved(lines, read, [])
+    said = read(list(lines))
+    found = unobserved(lines, said, [])
     assert [(each.code, each.certainty) for each in found] == [(c, "certain") for c in codes]
     assert [[at.place.line for at in each.places] for each in found] == [[LOADS, LOADS - 1]] * len(
         codes
     ), "with the line that its evidence speaks of"
-    assert unobserved(lines, read, found) == [], "what was told is not told again"
+    assert unobserved(lines, said, found) == [], "what was told is not told again"
+
+
+WAITING = """\
+import os, time, uuid
+import torch.distributed as dist
+
+def settle(ready):
+    while not os.path.exists(ready):
+        time.sleep(0.1)  # stands
+
+def main():
+    dist.init_process_group("gloo")
+    name = [uuid.uuid4().hex]
+    {shared}
+    folder = os.path.join("runs", name[0])
+    if dist.get_rank() == 0:
+        os.makedirs(folder)
+        open(os.path.join(folder, "READY"), "w").close()
+    else:
+        settle(os.path.join(folder, "READY"))
+    dist.barrier()
+
+if __name__ == "__main__":
+    main()
+"""
+SHARED = "dist.broadcast_object_list(name, src=0)"
+CALLS = 17
+
+
+def observed(code: str, title: str, place: Place) -> Finding:
+    return Finding(
+        code=code,
+        title=title,
+        severity="warning",
+        certainty="evidence",
+        ranks=(1,),
+        places=(RankPlace(ranks=(1,), place=place, doing="was idle here"),),
+        cause="",
+        cure=Cure(text=""),
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "line", "title", "codes"),
+    [
+        ("pass", CALLS, "stall", ["DDP514"]),
+        ("pass", CALLS, "deadlock", ["DDP514"]),
+        ("pass", CALLS, "exception", []),
+        ("pass", CALLS + 1, "stall", []),
+        (SHARED, CALLS, "stall", []),
+    ],
+)
+def test_why_ranks_wait_is_told_if_it_was_read_where_one_stands(
+    tmp_path: Path, shared: str, line: int, title: str, codes: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(WAITING.format(shared=shared), "utf-8")
+    rank = RankEvidence(1, 2, 101)
+    here = Place(str(file), 6, "settle")
+    rank.stuck = Stuck(0.0, 9.0, (Place(str(file), line, "main"), here), here, ())
+    evidence = Evidence(2, [RankEvidence(0, 2, 100), rank])
+    found = explaining(evidence, read([str(file)]), [observed("DDP400", title, here)])
+    assert [(each.code, each.certainty) for each in found] == [(code, "likely") for code in codes]
+
+
+@pytest.mark.parametrize(
+    ("said", "codes"), [("hash(name.split('-')[0])", ["DDP206"]), ("int(name[5:])", [])]
+)
+def test_why_ranks_have_other_data_is_told_by_the_source(
+    tmp_path: Path, said: str, codes: list[str]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SPLIT.format(said=said), "utf-8")
+    unlike = observed("DDP217", "unlike-datasets", Place(str(file), 9, "<module>"))
+    found = explaining(Evidence(2, []), read([str(file)]), [unlike])
+    assert [each.code for each in found] == codes
+    assert explaining(Evidence(2, []), read([str(file)]), [*found, unlike]) == []
+
+
+SPLIT = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler, Subset
+dist.init_process_group("gloo")
+names = [f"case-{{number}}" for number in range(90)]
+kept = [number for number, name in enumerate(names) if {said} % 5]
+data = Subset(torch.zeros(90, 4), kept)
+sampler = DistributedSampler(data)
+net = DistributedDataParallel(torch.nn.Linear(4, 4))
+for epoch in range(3):
+    sampler.set_epoch(epoch)
+    for x in DataLoader(data, sampler=sampler):
+        net(x).sum().backward()
+"""

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ddpdoctor.annotate.reading import certain
+from ddpdoctor.annotate.reading import read
 from ddpdoctor.evidence import Evidence
 from ddpdoctor.run import reading
 from ddpdoctor.run.reading import Reading
@@ -33,14 +33,14 @@ def test_what_was_read_beside_the_job_is_not_read_again(
     trained: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_FIRST", 0.0)
-    monkeypatch.setattr(reading, "certain", lambda files: certain(files) if os.nice(0) > 18 else [])
+    monkeypatch.setattr(reading, "read", lambda files: read(files) if os.nice(0) > 18 else [])
     with closing(Reading()) as beside:
         others = {*psutil.Process().children()}  # what a fixture of other tests has started
         beside.go_on(trained)
         (child,) = {*psutil.Process().children()} - others
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)
-        monkeypatch.setattr(reading, "certain", endlessly)
+        monkeypatch.setattr(reading, "read", endlessly)
         found, unread = beside.conclude(trained, [])
     assert ([each.code for each in found], unread) == (["DDP513"], [])
     assert {*psutil.Process().children()} <= others
@@ -49,7 +49,7 @@ def test_what_was_read_beside_the_job_is_not_read_again(
 def test_no_end_waits_for_what_takes_long_to_read_and_that_is_said(
     trained: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "certain", endlessly)
+    monkeypatch.setattr(reading, "read", endlessly)
     monkeypatch.setattr(reading, "_AT_THE_END", 0.05)
     others = {*psutil.Process().children()}
     with closing(Reading()) as beside:
@@ -62,6 +62,6 @@ def test_what_is_too_much_to_read_is_left_and_said(
     trained: Evidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "_BYTES", 10)
-    monkeypatch.setattr(reading, "certain", endlessly)
+    monkeypatch.setattr(reading, "read", endlessly)
     with closing(Reading()) as beside:
         assert beside.conclude(trained, [])[1] != []

@@ -28,9 +28,10 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.library.events import APART
 from ddpdoctor.lint.engine.interpreter.library.facts import SALTED, UNSALTED
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Value, Why
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Ref, Value, Why
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, deals, made, numbers
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
@@ -97,6 +98,8 @@ def _picked(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for number, event in made(run, "Subset").items():
         indices = event.values.get("indices")
+        if indices is not None and isinstance(indices.what, Ref):  # which are in the list
+            indices = containers.content(run.vm, indices) or indices
         if number not in sharded or indices is None or indices.why is None:
             continue
         drawn = indices.why.root
