@@ -1,4 +1,4 @@
-"""The loaders of PyG and MONAI, which hand all that they do not know on to torch's.
+"""The loaders of PyG, MONAI and TorchIO, which hand all that they do not know on to torch's.
 
 Source: their documentation and signatures.
 """
@@ -9,10 +9,13 @@ _PYG = "new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_
 _MONAI = (
     "new type=torch.utils.data.DataLoader dataset=dataset@0 batch_size=batch_size@ shuffle=shuffle@"
 )
+_TORCHIO = f"{_MONAI} collate_fn=collate_fn@1"
 EFFECTS = f"""
 torch_geometric.loader.DataLoader             {_PYG} {_HANDED_ON}
 torch_geometric.loader.dataloader.DataLoader  {_PYG} {_HANDED_ON}
 torch_geometric.data.DataLoader               {_PYG} {_HANDED_ON}
 monai.data.DataLoader                         {_MONAI} {_HANDED_ON}
 monai.data.dataloader.DataLoader              {_MONAI} {_HANDED_ON}
+torchio.SubjectsLoader                        {_TORCHIO} {_HANDED_ON}
+torchio.data.SubjectsLoader                   {_TORCHIO} {_HANDED_ON}
 """
