@@ -341,7 +341,7 @@ def call_duck(
         ):
             made = Value(term("copied", owner.what, vm.site(node)), agree, why)
             return vm.computed(memory.fresh(vm, made), name, (owner,), node)
-        if name == "detach" and isinstance(owner.what, Term):
+        if name in ("detach", "numpy") and isinstance(owner.what, Term):
             return Value(memory.detached(owner.what), agree, why)
         return Value(owner.what, agree, why)
     if name in _LISTINGS and not isinstance(owner.what, Lib):
