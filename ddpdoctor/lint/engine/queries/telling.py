@@ -6,6 +6,7 @@ import ast
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.store import SET_BY_SOME
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Why, text
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
@@ -77,8 +78,10 @@ def chain(met: Met) -> tuple[Related, ...]:
 
 
 def steps(why: Why | None) -> tuple[Related, ...]:
-    """The places of a chain of reasons, nearest first."""
-    chain = list(why.chain())[:_LONGEST] if why is not None else []
+    """The places of a chain of reasons, nearest first; of what some set, where they did last."""
+    chain = list(why.chain()) if why is not None else []
+    set_ = [each for each in chain if each.text == SET_BY_SOME]
+    chain = [each for each in chain if each not in set_[1:]][:_LONGEST]
     return tuple(Related.at(each.place, each.text) for each in chain)
 
 
