@@ -356,7 +356,7 @@ def call_duck(
         agree, why = blended([containers.without_order(each) for each in every])
     if name == "state_dict":
         return Value(term("state", owner.what), SAME)
-    is_unknown = agree.kind == "unknown" and not _is_settings(owner)
+    is_unknown = agree.kind == "unknown" and not _is_settings(vm, owner)
     if is_unknown and name in DATA_METHODS and not _is_of_shared_tensors(vm, owner):
         agree = local("data", False)
         why = vm.why("a tensor holds this rank's own data", node)
@@ -419,12 +419,29 @@ def _tells_where_or_whether(vm: Machine, value: Value) -> bool:
 _YES_OR_NO = {"not", "and", "or", *(each.__name__ for each in ast.cmpop.__subclasses__())}
 
 
-def _is_settings(owner: Value) -> bool:
-    """Whether it is no tensor: something of a library, or what NumPy has computed."""
-    return isinstance(owner.what, Lib) or any(
-        isinstance(each, Term) and each.op == "lib" and str(each.args[0]).startswith("numpy.")
-        for each in within(owner.what)
-    )
+def _is_settings(vm: Machine, owner: Value) -> bool:
+    """Whether it is no tensor: something of a library, or what NumPy has computed on some way.
+
+    So is what something unknown has made of that.
+    """
+    if isinstance(owner.what, Lib):
+        return True
+    todo: list[Value] = [owner]
+    seen: set[object] = set()
+    while todo and len(seen) < _FAR:
+        for each in within(todo.pop().what):
+            if not isinstance(each, Term) or each in seen:
+                continue
+            if each.op == "lib" and str(each.args[0]).startswith("numpy."):
+                return True
+            seen.add(each)
+            todo += vm.store.options(Value(each))
+            todo += vm.made[each].of if each in vm.made else ()
+    return False
+
+
+_FAR = 100
+"""So many things something is looked for in."""
 
 
 def _is_of_shared_tensors(vm: Machine, owner: Value) -> bool:
