@@ -65,12 +65,12 @@ def diagnose(*paths: str | PathLike[str]) -> list[Finding]:
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
     from ddpdoctor.postmortem.material import NothingToRead
-    from ddpdoctor.postmortem.reading import read, read_hosts
+    from ddpdoctor.postmortem.reading import read
 
     if not paths:
         raise ValueError("name a path")
     try:
-        material = read_hosts(list(map(Path, paths))) if len(paths) > 1 else read(Path(paths[0]))
+        material = read(*map(Path, paths))
     except NothingToRead as error:
         raise ValueError(str(error)) from error
     return located(annotate(material.judge()), material.attempts[-1][1])

@@ -64,11 +64,13 @@ class UnknownCode(ValueError):
     """A code or prefix that no pitfall has; the message names the nearest ones."""
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """What is known, and does not change."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class RankPlace(_Frozen):
+class RankPlace(Frozen):
     """Where some ranks stood, and what they were doing there."""
 
     ranks: tuple[int, ...]
@@ -84,7 +86,7 @@ class RankPlace(_Frozen):
     """How it came there, outermost first, for those who read the source; not part of reports."""
 
 
-class Edit(_Frozen):
+class Edit(Frozen):
     """Replace the text between two places: (line from 1, column from 0, in characters)."""
 
     start: tuple[int, int]
@@ -92,7 +94,7 @@ class Edit(_Frozen):
     text: str
 
 
-class Cure(_Frozen):
+class Cure(Frozen):
     """What to do about a finding."""
 
     text: str
@@ -102,7 +104,7 @@ class Cure(_Frozen):
     """That do it, all together, in the file of the first place."""
 
 
-class Span(_Frozen):
+class Span(Frozen):
     """What a finding is about on its first place's line, and on those below it."""
 
     column: int
@@ -113,7 +115,7 @@ class Span(_Frozen):
     """For a notebook: the number of the cell, in which lines then count."""
 
 
-class Finding(_Frozen):
+class Finding(Frozen):
     """One thing that is wrong, in the same shape for every command."""
 
     code: str
@@ -151,7 +153,7 @@ class Finding(_Frozen):
         return not self.code.endswith("00")
 
 
-class Variant(_Frozen):
+class Variant(Frozen):
     """One way to write the code of a pitfall: the bug, a piece of advice, or a cure."""
 
     name: str
@@ -186,7 +188,7 @@ class Variant(_Frozen):
         return next((word for word in words if word != "env" and "=" not in word), "")
 
 
-class Entry(_Frozen):
+class Entry(Frozen):
     """What is known of one code."""
 
     code: str = Field(pattern=_CODE)
@@ -227,7 +229,7 @@ class Pitfall(Entry):
         return tuple(dict.fromkeys(v.launcher for v in self.variants if v.launch))
 
 
-class Verdict(_Frozen):
+class Verdict(Frozen):
     """What came of one variant."""
 
     code: str

@@ -228,10 +228,7 @@ def explain(
         text = pages.for_terminal(entries, output.Page.of(sys.stdout, colour.value))
     else:
         text = pages.as_text(entries)
-    if target:
-        output.write_file(target, text)
-    else:
-        output.write(sys.stdout, text)
+    output.put(text, target)
 
 
 def lsp() -> None:

@@ -13,20 +13,22 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 
-class SparingCommand(TyperCommand):
+class _Sparing:
+    def get_params(self, ctx: Any) -> Any:
+        """Its parameters, and --help."""
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for each in parameters:
+            if hasattr(each, "get_runtime_param") and "get_runtime_param" not in vars(each):
+                each.get_runtime_param = partial(_Conversion, each.get_runtime_param)
+        return parameters
+
+
+class SparingCommand(_Sparing, TyperCommand):
     """A command that converts what has to be converted."""
 
-    def get_params(self, ctx: Any) -> Any:
-        """Its parameters, and --help."""
-        return _sparing(super().get_params(ctx))
 
-
-class SparingGroup(TyperGroup):
+class SparingGroup(_Sparing, TyperGroup):
     """A group of commands that does the same with its own options."""
-
-    def get_params(self, ctx: Any) -> Any:
-        """Its parameters, and --help."""
-        return _sparing(super().get_params(ctx))
 
 
 class _Conversion:
@@ -42,10 +44,3 @@ class _Conversion:
         if value is None or (isinstance(wanted, type) and isinstance(value, wanted)):
             return value
         return self._make().coerce(value, param=param, ctx=ctx)
-
-
-def _sparing(parameters: Any) -> Any:
-    for each in parameters:
-        if hasattr(each, "get_runtime_param") and "get_runtime_param" not in vars(each):
-            each.get_runtime_param = partial(_Conversion, each.get_runtime_param)
-    return parameters

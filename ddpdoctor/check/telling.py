@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, computed_field
+from pydantic import computed_field
 
 from ddpdoctor import __version__
-from ddpdoctor.catalog import Cure, Finding, Pitfall, Severity, Status, Symptom, Verdict
+from ddpdoctor.catalog import Cure, Finding, Frozen, Pitfall, Severity, Status, Symptom, Verdict
 from ddpdoctor.evidence import named
+from ddpdoctor.report.excerpts import Kept
 from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.model import Case, Group, Report, State
 from ddpdoctor.report.words import KINDS, count, one_line
@@ -41,10 +43,8 @@ _REPORT_IT = (
 )
 
 
-class Heading(BaseModel):
+class Heading(Frozen):
     """What a report says about a pitfall before its verdicts."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: str
     title: str
@@ -56,10 +56,8 @@ class Heading(BaseModel):
     """One line: what holds."""
 
 
-class Summary(BaseModel):
+class Summary(Frozen):
     """The verdicts, counted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     recognised: int
     """Broken forms that failed here and were named, on the right ranks and line."""
@@ -76,10 +74,8 @@ class Summary(BaseModel):
     not_checked: int
 
 
-class CheckReport(BaseModel):
+class CheckReport(Kept):
     """What one run of `check` found: the `data` of its report."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     python: str
     torch: str
@@ -96,39 +92,22 @@ class CheckReport(BaseModel):
     """Variants that `--suite quick` did not start, for they need a launcher of their own."""
 
     @classmethod
-    def of(
-        cls,
-        pitfalls: Sequence[Pitfall],
-        verdicts: Sequence[Verdict],
-        *,
-        backend: str,
-        nproc: int,
-        started: datetime,
-        seconds: float,
-        launcher_seconds: float = 0.0,
-        left_out: int = 0,
-    ) -> CheckReport:
-        """Take down the versions of this machine, and order the verdicts as the catalogue does."""
-        place = {
-            (pitfall.code, variant.name): (p, v)
-            for p, pitfall in enumerate(pitfalls)
-            for v, variant in enumerate(pitfall.variants)
-        }
+    def of(cls, pitfalls: Sequence[Pitfall], verdicts: Iterable[Verdict], **run: Any) -> Self:
+        """Take down the versions of this machine, and order the verdicts as the catalogue does.
+
+        `run` is what else is known of it, by the names of the fields.
+        """
+        places = [(p.code, variant.name) for p in pitfalls for variant in p.variants]
         return cls(
             python=platform.python_version(),
             torch=_torch_version(),
             platform=f"{platform.system()} {platform.machine()}",
-            backend=backend,
-            nproc=nproc,
-            started=started,
-            seconds=seconds,
             pitfalls=tuple(
                 Heading(**pitfall.model_dump(include=set(Heading.model_fields)))
                 for pitfall in pitfalls
             ),
-            verdicts=tuple(sorted(verdicts, key=lambda v: place[v.code, v.variant])),
-            launcher_seconds=launcher_seconds,
-            left_out=left_out,
+            verdicts=tuple(sorted(verdicts, key=lambda v: places.index((v.code, v.variant)))),
+            **run,
         )
 
     @computed_field  # type: ignore[prop-decorator]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -56,9 +55,10 @@ def env(
 
     from ddpdoctor.environment import compare as comparing
     from ddpdoctor.environment import examine, remedy, telling
+    from ddpdoctor.report.model import Unreadable
 
     if files:
-        with complaining_about(comparing.Unreadable):
+        with complaining_about(Unreadable):
             hosts = comparing.read(files)
         report = telling.compared([h.name for h in hosts], comparing.differences(hosts))
         unknown = 0
@@ -67,10 +67,7 @@ def env(
         report, unknown = telling.told(known), telling.not_checked(known)
     if fix:
         script = remedy.script(report.findings, remedy.shell_of(os.environ, remedy.parent()))
-        if asked.target:
-            output.write_file(asked.target, script)
-        else:
-            output.write(sys.stdout, script)
+        output.put(script, asked.target)
     else:
         asked.deliver(report)
     asked.leave(report, unseen=unknown > 0)

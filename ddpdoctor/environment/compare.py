@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from ddpdoctor.catalog import Finding, Severity
 from ddpdoctor.environment.checks.finding import finding
@@ -19,16 +18,13 @@ from ddpdoctor.environment.model import (
     Kernel,
     Torch,
 )
-from ddpdoctor.report.model import Report
+from ddpdoctor.report.gravity import gravest_first
+from ddpdoctor.report.model import earlier
 
 # Set by launchers, and different on every host for good reason.
 _OWN_TO_EACH = ("RANK", "LOCAL_RANK", "GROUP_RANK", "ROLE_RANK", "NODE_RANK", "MACHINE_RANK")
 _OWN_PREFIXES = ("SLURM_", "OMPI_", "PMI", "TORCHELASTIC_", "KUBERNETES_", "HOSTNAME")
 _MUST_AGREE = ("NCCL_", "GLOO_", "TORCH_", "MASTER_", "WORLD_SIZE", "LOCAL_WORLD_SIZE")
-
-
-class Unreadable(Exception):
-    """A file is no report of `env`; the message says which, and why, in one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ def read(paths: Sequence[Path]) -> list[Host]:
 
     Raises Unreadable.
     """
-    environments = [_environment(path) for path in paths]
+    environments = [earlier(path, "env", _environment) for path in paths]
     names = [_name(one) for one in environments]
     return [
         Host(name if name and names.count(name) == 1 else path.name, environment)
@@ -63,20 +59,8 @@ def read(paths: Sequence[Path]) -> list[Host]:
     ]
 
 
-def _environment(path: Path) -> Environment:
-    try:
-        if not path.is_file():
-            raise Unreadable(f"{path} is no file")
-        known = Report.model_validate_json(path.read_bytes()).data
-        return Environment.model_validate(known.get("environment"))
-    except OSError as error:
-        raise Unreadable(f"cannot read {path}: {error.strerror}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
-        raise Unreadable(
-            f"{path} is no report of this version's `env --format json`: {where}: {first['msg']}"
-        ) from error
+def _environment(data: Mapping[str, Any]) -> Environment:
+    return Environment.model_validate(data.get("environment"))
 
 
 def _name(environment: Environment) -> str | None:
@@ -85,9 +69,7 @@ def _name(environment: Environment) -> str | None:
 
 def differences(hosts: Sequence[Host]) -> list[Finding]:
     """Everything that differs, worst first."""
-    found = [*_traits(hosts), *_variables(hosts)]
-    order = {"error": 0, "warning": 1, "info": 2}
-    return sorted(found, key=lambda one: (order[one.severity], one.code, one.cause))
+    return gravest_first([*_traits(hosts), *_variables(hosts)], by_code=True)
 
 
 def _traits(hosts: Sequence[Host]) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 
-from ddpdoctor.catalog import Finding
+from ddpdoctor.catalog import Finding, Frozen
 from ddpdoctor.environment.variables.table import Status
 
 TORCHRUN_PORT = 29500
@@ -32,25 +32,21 @@ Text = Annotated[str, AfterValidator(printable)]
 _TRUE = ("y", "yes", "1", "t", "true")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Unknown(_Frozen):
+class Unknown(Frozen):
     """A fact that could not be found out."""
 
     unknown: Text
     """Why."""
 
 
-class Absent(_Frozen):
+class Absent(Frozen):
     """A thing that is known not to be here."""
 
     absent: Text
     """How we know."""
 
 
-class Python(_Frozen):
+class Python(Frozen):
     """The interpreter that runs the doctor, and so the user's script if it is the same one."""
 
     version: Text
@@ -61,7 +57,7 @@ class Python(_Frozen):
     """The distribution, as /etc/os-release calls it."""
 
 
-class Torch(_Frozen):
+class Torch(Frozen):
     """PyTorch as a child process of this interpreter imported it."""
 
     version: Text
@@ -99,7 +95,7 @@ class Torch(_Frozen):
     """What torch says where it cannot use NumPy; None where it can."""
 
 
-class TorchFailure(_Frozen):
+class TorchFailure(Frozen):
     """PyTorch is installed, and importing it fails."""
 
     version: Text
@@ -108,7 +104,7 @@ class TorchFailure(_Frozen):
     """Variables, each with its value, without which importing it was seen to work."""
 
 
-class Gpu(_Frozen):
+class Gpu(Frozen):
     """One NVIDIA GPU."""
 
     index: int
@@ -128,13 +124,13 @@ class Gpu(_Frozen):
     """ECC errors since the driver was loaded that could not be corrected."""
 
 
-class DriverFailure(_Frozen):
+class DriverFailure(Frozen):
     """There is an NVIDIA GPU, and the driver's own tool cannot say anything of it."""
 
     error: Text
 
 
-class Fabric(_Frozen):
+class Fabric(Frozen):
     """A port of an InfiniBand or RoCE device."""
 
     device: Text
@@ -148,7 +144,7 @@ class Fabric(_Frozen):
     """Indices of its table of addresses that have an entry."""
 
 
-class Kernel(_Frozen):
+class Kernel(Frozen):
     """What the kernel's settings mean for ranks and for those who look into them."""
 
     release: Text
@@ -166,7 +162,7 @@ class Kernel(_Frozen):
     """What could let network cards read GPU memory: nvidia_peermem, nvidia (DMA-BUF)."""
 
 
-class Clock(_Frozen):
+class Clock(Frozen):
     """How far this machine's clock can be trusted."""
 
     synchronised: bool
@@ -175,7 +171,7 @@ class Clock(_Frozen):
     """The kernel's own bound of its error."""
 
 
-class Folder(_Frozen):
+class Folder(Frozen):
     """The folder for checkpoints: what its file system does when it is tried."""
 
     path: Text
@@ -196,7 +192,7 @@ class Folder(_Frozen):
     """Whether flock keeps a second process out."""
 
 
-class Cpus(_Frozen):
+class Cpus(Frozen):
     """How many CPUs there are, and how many of them this process may use."""
 
     count: int
@@ -219,7 +215,7 @@ class Cpus(_Frozen):
         return max(1, int(min((self.count, *limits))))
 
 
-class Memory(_Frozen):
+class Memory(Frozen):
     """Bytes of main memory."""
 
     total: int
@@ -236,7 +232,7 @@ class Memory(_Frozen):
         return min(bound for bound in bounds if isinstance(bound, int))
 
 
-class SharedMemory(_Frozen):
+class SharedMemory(Frozen):
     """Bytes of the file system that data-loader workers hand tensors through."""
 
     size: int
@@ -249,14 +245,14 @@ class SharedMemory(_Frozen):
     """Whether a file of so much could be there."""
 
 
-class Limit(_Frozen):
+class Limit(Frozen):
     """A resource limit; None means unlimited."""
 
     soft: int | None
     hard: int | None
 
 
-class Limits(_Frozen):
+class Limits(Frozen):
     """What this process and its children may use."""
 
     open_files: Limit
@@ -271,7 +267,7 @@ class Limits(_Frozen):
     """Whether this is the machine's root, whose processes are never too many."""
 
 
-class Interface(_Frozen):
+class Interface(Frozen):
     """A network interface."""
 
     name: Text
@@ -282,7 +278,7 @@ class Interface(_Frozen):
     """What leads to no other machine by itself: a bridge without a network card, a tunnel."""
 
 
-class HostName(_Frozen):
+class HostName(Frozen):
     """This machine's name and the addresses it resolves to, in the resolver's order."""
 
     name: Text
@@ -295,7 +291,7 @@ Answer = Literal["accepted", "refused", "silence", "no route", "not tried"]
 """What became of a connection, the best first."""
 
 
-class Master(_Frozen):
+class Master(Frozen):
     """Where MASTER_ADDR and MASTER_PORT point."""
 
     address: Text
@@ -307,7 +303,7 @@ class Master(_Frozen):
     """What became of a connection to it, where it is another machine."""
 
 
-class Listener(_Frozen):
+class Listener(Frozen):
     """A process that listens on a TCP port of this machine."""
 
     port: int
@@ -315,7 +311,7 @@ class Listener(_Frozen):
     """Name and process id, as far as we may know them."""
 
 
-class Launcher(_Frozen):
+class Launcher(Frozen):
     """A launcher that has left its variables, and what they say about this process."""
 
     name: Literal[
@@ -327,7 +323,7 @@ class Launcher(_Frozen):
     local_size: int | None
 
 
-class FileSetting(_Frozen):
+class FileSetting(Frozen):
     """A line of a configuration file of NCCL."""
 
     file: Text
@@ -338,7 +334,7 @@ class FileSetting(_Frozen):
     """With secrets replaced."""
 
 
-class SetVariable(_Frozen):
+class SetVariable(Frozen):
     """A variable that bears on distributed training: of the environment, or of NCCL's files."""
 
     name: Text
@@ -352,7 +348,7 @@ class SetVariable(_Frozen):
     """The file of NCCL that sets it, where the environment does not."""
 
 
-class Search(_Frozen):
+class Search(Frozen):
     """Which names the installed libraries contain: a name that is absent, nobody reads."""
 
     libraries: tuple[Text, ...]
@@ -360,7 +356,7 @@ class Search(_Frozen):
     absent: tuple[Text, ...]
 
 
-class Environment(_Frozen):
+class Environment(Frozen):
     """The facts."""
 
     python: Python
@@ -440,7 +436,7 @@ class Environment(_Frozen):
         return isinstance(self.torch, Torch) and "nccl" not in self.torch.backends
 
 
-class EnvironmentReport(_Frozen):
+class EnvironmentReport(Frozen):
     """What `ddpdoctor env` found: the facts, and what is wrong with them."""
 
     environment: Environment

@@ -39,17 +39,14 @@ def diagnose(
     from ddpdoctor.annotate import annotate
     from ddpdoctor.diagnose.hosts import located
     from ddpdoctor.postmortem.material import NothingToRead
-    from ddpdoctor.postmortem.reading import read, read_hosts, read_stream
+    from ddpdoctor.postmortem.reading import read, read_stream
     from ddpdoctor.report.job import of_job
     from ddpdoctor.report.lives import Attempt
     from ddpdoctor.report.redaction import redacted
 
     with complaining_about(NothingToRead):
-        if len(paths) > 1:
-            material = read_hosts([Path(path) for path in paths])
-        else:
-            (path,) = paths
-            material = read_stream(sys.stdin.buffer) if path == "-" else read(Path(path))
+        is_stream = paths == ["-"]
+        material = read_stream(sys.stdin.buffer) if is_stream else read(*map(Path, paths))
     report = of_job(
         "diagnose",
         [Attempt.of(name, evidence) for name, evidence in material.attempts],

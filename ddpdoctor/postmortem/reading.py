@@ -18,8 +18,12 @@ _PATIENCE = 20
 """Seconds for the first byte of a pipe."""
 
 
-def read_hosts(folders: Sequence[Path]) -> Material:
-    """The run directories of several hosts, as of one. Raises NothingToRead."""
+def read(*paths: Path) -> Material:
+    """A run directory, or those of all hosts of a job; dumps, or logs. Raises NothingToRead."""
+    return _read_one(paths[0]) if len(paths) == 1 else _read_hosts(paths)
+
+
+def _read_hosts(folders: Sequence[Path]) -> Material:
     try:
         if (found := run_directory.read(folders)) is not None:
             return found
@@ -28,8 +32,7 @@ def read_hosts(folders: Sequence[Path]) -> Material:
     raise NothingToRead("of several paths, each must be what a host's doctor left (attempt-*)")
 
 
-def read(path: Path) -> Material:
-    """A run directory, flight-recorder dumps, or logs. Raises NothingToRead."""
+def _read_one(path: Path) -> Material:
     try:
         if path.is_dir():
             if (found := run_directory.read([path])) is not None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-
-from pydantic import ValidationError
+from typing import Any
 
 from ddpdoctor.catalog import Finding
 from ddpdoctor.probe.finding import finding
 from ddpdoctor.probe.model import Link, Measured, Point, ProbeReport, RankFacts
-from ddpdoctor.report.model import Report
+from ddpdoctor.report.model import earlier
 
 SLOWER = 1.5
 """Times as long, in the median over all sizes: less is noise from run to run."""
@@ -20,23 +19,19 @@ SLOWER_LINK, SLOWER_WITHIN = 2.0, 3.0
 
 
 class NotComparable(Exception):
-    """The earlier report cannot be read, or is of another world; the message says why."""
+    """The earlier report is of another world; the message says why."""
 
 
 def read(path: Path) -> Measured:
-    """The measurements of an earlier report. Raises NotComparable."""
-    try:
-        if not path.is_file():
-            raise NotComparable(f"{path} is no file")
-        known = Report.model_validate_json(path.read_bytes()).data
-        measured = ProbeReport.model_validate({"findings": (), **known}).measured
-    except OSError as error:
-        raise NotComparable(f"cannot read {path}: {error.strerror}") from error
-    except ValidationError as error:
-        raise NotComparable(f"{path} is no JSON report of this version's `probe`") from error
+    """The measurements of an earlier report. Raises NotComparable and Unreadable."""
+    measured = earlier(path, "probe", _measured)
     if measured is None:
         raise NotComparable(f"{path} is of a probe that lost a rank before it had measured")
     return measured
+
+
+def _measured(data: Mapping[str, Any]) -> Measured | None:
+    return ProbeReport.model_validate({"findings": (), **data}).measured
 
 
 def slower(now: Measured, then: Measured) -> tuple[list[Finding], list[str]]:

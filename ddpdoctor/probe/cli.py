@@ -68,8 +68,9 @@ def probe(
     from ddpdoctor.probe.against import NotComparable, read, slower
     from ddpdoctor.probe.judge import judge, unchecked
     from ddpdoctor.probe.model import ProbeReport
+    from ddpdoctor.report.model import Unreadable
 
-    with complaining_about(NotComparable):
+    with complaining_about(NotComparable, Unreadable):
         then = read(against) if against else None
     if backend is Backend.nccl:
         _check_nccl()

@@ -10,6 +10,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import named
 from ddpdoctor.probe.finding import finding
 from ddpdoctor.probe.model import Link, Measured, RankFacts
+from ddpdoctor.report.gravity import gravest_first
 
 SLOW_LINK = 3.0
 """A link is slow that gives this part of what the best links of its kind give."""
@@ -34,8 +35,7 @@ def judge(measured: Measured) -> list[Finding]:
         *_slow_ranks(measured),
         *_clocks_apart(measured),
     ]
-    order = {"error": 0, "warning": 1, "info": 2}
-    return sorted(found, key=lambda one: order[one.severity])
+    return gravest_first(found)
 
 
 def _wrong_results(measured: Measured) -> Iterator[Finding]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
-from ddpdoctor.catalog import Finding
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from ddpdoctor.catalog import Finding, Frozen
 
 
-class RankFacts(_Frozen):
+class RankFacts(Frozen):
     """One rank, where it runs, and how fast it is by itself."""
 
     rank: int
@@ -24,7 +20,7 @@ class RankFacts(_Frozen):
     """From asking to join until all had joined."""
     compute: float = 0.0
     """Time of a fixed piece of arithmetic, repeated for a while, all ranks at it at once."""
-    variables: dict[str, str] = {}
+    variables: dict[str, str] = Field(default={})
     """What of its environment must be the same on all ranks, with secrets replaced."""
     step: float = 0.0
     """The same of its own part of a DDP step: forward and backward, without the reduction."""
@@ -36,7 +32,7 @@ class RankFacts(_Frozen):
     step_alone: float | None = None
 
 
-class Check(_Frozen):
+class Check(Frozen):
     """A collective whose results were compared with the right ones."""
 
     operation: str
@@ -50,7 +46,7 @@ class Check(_Frozen):
     """Those on which it was wrong."""
 
 
-class Point(_Frozen):
+class Point(Frozen):
     """One size of one collective."""
 
     operation: str
@@ -70,7 +66,7 @@ class Point(_Frozen):
     """The same, times what each link carries: 2(n-1)/n, (n-1)/n or 1 (nccl-tests)."""
 
 
-class Link(_Frozen):
+class Link(Frozen):
     """A pair of ranks that sent each other messages, while no other rank did."""
 
     first: int
@@ -85,7 +81,7 @@ class Link(_Frozen):
     """Both without the time in which the two ranks got no CPU: at least so good is the link."""
 
 
-class HostClock(_Frozen):
+class HostClock(Frozen):
     """How far a host's clock is from that of rank 0's host, by an exchange as NTP does it."""
 
     host: str
@@ -94,7 +90,7 @@ class HostClock(_Frozen):
     """Half of the fastest way there and back."""
 
 
-class Measured(_Frozen):
+class Measured(Frozen):
     """All measurements of one probe."""
 
     world_size: int
@@ -115,7 +111,7 @@ class Measured(_Frozen):
     """Median time of a whole DDP step, on the slowest rank."""
 
 
-class ProbeReport(_Frozen):
+class ProbeReport(Frozen):
     """What a probe found."""
 
     measured: Measured | None

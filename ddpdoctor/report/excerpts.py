@@ -16,10 +16,14 @@ _LONGEST_LINE = 500
 _MOST = 400
 
 
-class Excerpt(BaseModel):
-    """Some lines around the one that a finding names."""
+class Kept(BaseModel):
+    """A part of a report: what a newer doctor has added is no reason not to read the rest."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Excerpt(Kept):
+    """Some lines around the one that a finding names."""
 
     file: str
     line: int

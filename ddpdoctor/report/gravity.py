@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ddpdoctor.catalog import Finding
 
 GRAVITY: dict[str, int] = {"unchecked": 0, "info": 0, "warning": 1, "error": 2, "never": 3}
 
@@ -30,3 +34,12 @@ class FailOn(StrEnum):
         if self.is_reached(severities):
             return 1
         return 3 if asked_for or (unseen and self is FailOn.unchecked) else 0
+
+
+def gravest_first(findings: Iterable[Finding], *, by_code: bool = False) -> list[Finding]:
+    """Among equals the order stays, or is that of their codes and causes."""
+
+    def place(each: Finding) -> tuple[int, str, str]:
+        return -GRAVITY[each.severity], *((each.code, each.cause) if by_code else ("", ""))
+
+    return sorted(findings, key=place)

@@ -16,8 +16,9 @@ from pathlib import Path
 from ddpdoctor.catalog import Finding, RankPlace
 from ddpdoctor.evidence import Place, attempt_number, signal_name
 from ddpdoctor.report.excerpts import excerpts
+from ddpdoctor.report.gravity import gravest_first
 from ddpdoctor.report.lives import Attempt
-from ddpdoctor.report.model import Case, EndedBy, Group, Report, gravest_first
+from ddpdoctor.report.model import Case, EndedBy, Group, Report
 from ddpdoctor.report.words import COLUMNS, Row, count, on, one_line, row
 
 _STACKS = 32
@@ -41,7 +42,7 @@ def of_job(
     are_jobs: bool = False,
 ) -> Report:
     """Read the source lines that the findings name. `status` is as Popen.returncode gives it."""
-    ordered = gravest_first(tuple(findings))
+    ordered = tuple(gravest_first(findings))
     return completed_by(
         Report(
             command=command,

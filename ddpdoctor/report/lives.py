@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ddpdoctor.evidence import (
     Collective,
     Evidence,
@@ -19,6 +17,7 @@ from ddpdoctor.evidence import (
     signal_name,
 )
 from ddpdoctor.evidence.events.losses import Loss
+from ddpdoctor.report.excerpts import Kept
 from ddpdoctor.report.words import one_line
 
 _MARKS = 40
@@ -43,11 +42,7 @@ CallKey = tuple[str, int, str]
 MarkKind = Literal["joining", "blocked", "exception", "warning", "paused", "file", "step", "end"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Mark(_Frozen):
+class Mark(Kept):
     """Something in the life of a rank that is worth a mark on its lane."""
 
     kind: MarkKind
@@ -58,7 +53,7 @@ class Mark(_Frozen):
     place: Place | None = None
 
 
-class Call(_Frozen):
+class Call(Kept):
     """A collective that the Python code of a rank has issued; DDP's own reductions are not seen."""
 
     group: str
@@ -76,7 +71,7 @@ class Call(_Frozen):
         return self.group, self.seq, self.op
 
 
-class RankLine(_Frozen):
+class RankLine(Kept):
     """One rank: how far it came and how it ended."""
 
     rank: int
@@ -129,7 +124,7 @@ class RankLine(_Frozen):
         )
 
 
-class Step(_Frozen):
+class Step(Kept):
     """An optimizer step that was looked at: when the ranks came to it."""
 
     step: int
@@ -142,7 +137,7 @@ class Step(_Frozen):
     """The rank that came last."""
 
 
-class Parameter(_Frozen):
+class Parameter(Kept):
     """One that a wrapper should keep the same on all ranks, and that is not."""
 
     name: str
@@ -150,7 +145,7 @@ class Parameter(_Frozen):
     """How many there are of it, at each of the steps."""
 
 
-class Losses(_Frozen):
+class Losses(Kept):
     """What ranks went backward from, at one line of their source."""
 
     place: Place | None
@@ -165,14 +160,14 @@ class Losses(_Frozen):
     """The first step at which it was so on any of them."""
 
 
-class Metric(_Frozen):
+class Metric(Kept):
     """What a learning rate follows (ReduceLROnPlateau), on ranks that saw the same."""
 
     ranks: tuple[int, ...]
     values: tuple[float, ...]
 
 
-class Attempt(_Frozen):
+class Attempt(Kept):
     """One set of ranks that belong together: a launcher that restarts a job makes a new one."""
 
     name: str

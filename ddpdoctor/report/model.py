@@ -5,32 +5,29 @@ A command fills in what it has. JSON is this model as it is; `schema.json` besid
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, ValidationError
 
 from ddpdoctor import __version__
 from ddpdoctor.catalog import Finding, Severity
 from ddpdoctor.evidence import Place
-from ddpdoctor.report.excerpts import Excerpt
-from ddpdoctor.report.gravity import GRAVITY
+from ddpdoctor.report.excerpts import Excerpt, Kept
 from ddpdoctor.report.lives import Attempt
 from ddpdoctor.report.output import Page
 
 SCHEMA_VERSION: Final = 4
+T = TypeVar("T")
 State = Literal["", "good", "noted", "partly", "unseen", "unknown", "bad"]
 EndedBy = Literal["job", "doctor", "signal"]
 
 
-class _Frozen(BaseModel):
-    # What a newer doctor has added is no reason not to read the rest.
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Case(_Frozen):
+class Case(Kept):
     """One thing that was looked at, and what came of it, as a CI server counts it."""
 
     name: str
@@ -43,10 +40,10 @@ class Case(_Frozen):
     """Why it could not be looked at, if so."""
     out: str = ""
     seconds: float | None = None
-    properties: dict[str, str] = {}
+    properties: dict[str, str] = Field(default={})
 
 
-class Group(_Frozen):
+class Group(Kept):
     """Things that belong together: the forms of a pitfall, the ranks of a launch, a file."""
 
     title: str
@@ -66,7 +63,7 @@ class Group(_Frozen):
     properties: dict[str, str] = Field(default={}, exclude=True)
 
 
-class Report(_Frozen):
+class Report(Kept):
     """One run of a command, complete in itself."""
 
     schema_version: Literal[4] = SCHEMA_VERSION
@@ -112,7 +109,7 @@ class Report(_Frozen):
     """Seconds from the last rank's blocking to the proof of the deadlock."""
     run_dir: str = ""
     """Where the ranks' logs lie."""
-    data: dict[str, Any] = {}
+    data: dict[str, Any] = Field(default={})
     """What this command alone has measured, as its own model writes it."""
     pictures: tuple[tuple[str, str], ...] = Field(default=(), exclude=True)
     """(title, SVG) that the command has drawn, escaped."""
@@ -158,9 +155,23 @@ class Report(_Frozen):
         return [finding.severity for finding in self.findings]
 
 
-def gravest_first(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Among equals, the order stays that of the diagnosis."""
-    return tuple(sorted(findings, key=lambda finding: -GRAVITY[finding.severity]))
+class Unreadable(Exception):
+    """A file is no report; the message says which, and why, in one line."""
+
+
+def earlier(path: Path, command: str, told: Callable[[dict[str, Any]], T]) -> T:
+    """What a command's report of before says, as `told` reads its `data`. Raises Unreadable."""
+    try:
+        if not path.is_file():
+            raise Unreadable(f"{path} is no file")
+        return told(Report.model_validate_json(path.read_bytes()).data)
+    except OSError as error:
+        raise Unreadable(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(map(str, first['loc'])) or 'the document'}: {first['msg']}"
+        what = f"this version's `{command} --format json`"
+        raise Unreadable(f"{path} is no report of {what}: {why}") from error
 
 
 def render(report: Report, format_: str, page: Page | None = None) -> str:

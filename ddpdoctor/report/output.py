@@ -78,10 +78,16 @@ def deliver(report: Report, format_: str, target: Path | None, choice: ColourCho
     """Render a report, and write it to a file or to stdout. Raises OutputError."""
     from ddpdoctor.report.model import render
 
+    page = Page(colour=choice == "always") if target else Page.of(sys.stdout, choice)
+    put(render(report, format_, page), target)
+
+
+def put(text: str, target: Path | None) -> None:
+    """Write text to a file or to stdout. Raises OutputError."""
     if target:
-        write_file(target, render(report, format_, Page(colour=choice == "always")))
+        write_file(target, text)
     else:
-        write(sys.stdout, render(report, format_, Page.of(sys.stdout, choice)))
+        write(sys.stdout, text)
 
 
 def open_closed_streams() -> None:

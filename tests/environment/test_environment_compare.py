@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ddpdoctor import cli
-from ddpdoctor.environment.compare import Host, Unreadable, differences, read
+from ddpdoctor.environment.compare import Host, differences, read
 from ddpdoctor.environment.model import Environment, EnvironmentReport, HostName, Torch
 from ddpdoctor.environment.telling import told
-from ddpdoctor.report.model import render
+from ddpdoctor.report.model import Unreadable, render
 
 With = Callable[..., Environment]
 

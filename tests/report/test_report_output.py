@@ -92,7 +92,7 @@ def test_checking_leaves_an_existing_file_as_it_is(tmp_path: Path) -> None:
     ("path", "why"),
     [
         ("{}", "it is a folder"),
-        ("{}/missing/report.txt", "No such file or directory"),
+        ("{}/missing/report.txt", "there is no folder "),
         ("{}/file/report.txt", "Not a directory"),
         ("/proc/report.txt", "cannot write /proc/report.txt"),
     ],

@@ -20,6 +20,7 @@ from ddpdoctor.environment.checks import (
     values,
 )
 from ddpdoctor.environment.model import Environment
+from ddpdoctor.report.gravity import gravest_first
 
 _CHECKS = (
     software.unusable_torch,
@@ -88,10 +89,9 @@ _CHECKS = (
     host.clock,
     host.checkpoint_folder,
 )
-_ORDER = {"error": 0, "warning": 1, "info": 2}
 
 
 def findings(environment: Environment) -> list[Finding]:
     """Everything that is wrong or odd, worst first; the same facts give the same list."""
     found = [one for check in _CHECKS for one in check(environment)]
-    return sorted(found, key=lambda one: (_ORDER[one.severity], one.code, one.cause))
+    return gravest_first(found, by_code=True)

@@ -23,71 +23,24 @@ class _Signs(NamedTuple):
     local_size: str
 
 
+def _mpis(prefix: str) -> tuple[str, str, str, str]:
+    return f"{prefix}_RANK", f"{prefix}_SIZE", f"{prefix}_LOCAL_RANK", f"{prefix}_LOCAL_SIZE"
+
+
+_TORCHS = "RANK", "WORLD_SIZE", "LOCAL_RANK"
+_SLURMS = "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"
 _LAUNCHERS = (
-    _Signs(
-        "torchrun",
-        sign="TORCHELASTIC_RUN_ID",
-        rank="RANK",
-        size="WORLD_SIZE",
-        local_rank="LOCAL_RANK",
-        local_size="LOCAL_WORLD_SIZE",
-    ),
-    _Signs(
-        "srun",
-        sign="SLURM_STEP_ID",  # a batch script has SLURM_PROCID too, but only srun starts steps
-        rank="SLURM_PROCID",
-        size="SLURM_STEP_NUM_TASKS",
-        local_rank="SLURM_LOCALID",
-        local_size="SLURM_STEP_TASKS_PER_NODE",
-    ),
-    _Signs(
-        "Open MPI",
-        sign="OMPI_COMM_WORLD_RANK",
-        rank="OMPI_COMM_WORLD_RANK",
-        size="OMPI_COMM_WORLD_SIZE",
-        local_rank="OMPI_COMM_WORLD_LOCAL_RANK",
-        local_size="OMPI_COMM_WORLD_LOCAL_SIZE",
-    ),
-    _Signs(
-        "MVAPICH",
-        sign="MV2_COMM_WORLD_RANK",
-        rank="MV2_COMM_WORLD_RANK",
-        size="MV2_COMM_WORLD_SIZE",
-        local_rank="MV2_COMM_WORLD_LOCAL_RANK",
-        local_size="MV2_COMM_WORLD_LOCAL_SIZE",
-    ),
-    _Signs(
-        "PMI",
-        sign="PMI_RANK",
-        rank="PMI_RANK",
-        size="PMI_SIZE",
-        local_rank="MPI_LOCALRANKID",
-        local_size="MPI_LOCALNRANKS",
-    ),
-    _Signs(
-        "jsrun",
-        sign="JSM_NAMESPACE_RANK",
-        rank="JSM_NAMESPACE_RANK",
-        size="JSM_NAMESPACE_SIZE",
-        local_rank="JSM_NAMESPACE_LOCAL_RANK",
-        local_size="JSM_NAMESPACE_LOCAL_SIZE",
-    ),
-    _Signs(
-        "accelerate",
-        sign="ACCELERATE_MIXED_PRECISION",  # `accelerate launch` sets it for whatever it starts
-        rank="RANK",
-        size="WORLD_SIZE",
-        local_rank="LOCAL_RANK",
-        local_size="LOCAL_WORLD_SIZE",
-    ),
-    _Signs(
-        "deepspeed",
-        sign="CROSS_SIZE",  # deepspeed/launcher/launch.py
-        rank="RANK",
-        size="WORLD_SIZE",
-        local_rank="LOCAL_RANK",
-        local_size="LOCAL_SIZE",
-    ),
+    # The sign, then what tells the rank, the size, and both on this node.
+    _Signs("torchrun", "TORCHELASTIC_RUN_ID", *_TORCHS, "LOCAL_WORLD_SIZE"),
+    # A batch script has SLURM_PROCID too, but only srun starts steps.
+    _Signs("srun", "SLURM_STEP_ID", *_SLURMS),
+    _Signs("Open MPI", "OMPI_COMM_WORLD_RANK", *_mpis("OMPI_COMM_WORLD")),
+    _Signs("MVAPICH", "MV2_COMM_WORLD_RANK", *_mpis("MV2_COMM_WORLD")),
+    _Signs("PMI", "PMI_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    _Signs("jsrun", "JSM_NAMESPACE_RANK", *_mpis("JSM_NAMESPACE")),
+    # `accelerate launch` sets it for whatever it starts.
+    _Signs("accelerate", "ACCELERATE_MIXED_PRECISION", *_TORCHS, "LOCAL_WORLD_SIZE"),
+    _Signs("deepspeed", "CROSS_SIZE", *_TORCHS, "LOCAL_SIZE"),  # deepspeed/launcher/launch.py
 )
 
 

@@ -21,8 +21,9 @@ from ddpdoctor.report.as_html.lanes import lanes
 from ddpdoctor.report.as_html.markup import items, prose, seconds, source, table, text
 from ddpdoctor.report.as_html.story import story
 from ddpdoctor.report.as_html.training import training
+from ddpdoctor.report.gravity import gravest_first
 from ddpdoctor.report.lives import Attempt
-from ddpdoctor.report.model import Group, Report, gravest_first
+from ddpdoctor.report.model import Group, Report
 from ddpdoctor.report.output import Page
 from ddpdoctor.report.words import count
 
@@ -41,7 +42,7 @@ _FOLDED = 20
 
 def render(report: Report, page: Page | None = None) -> str:
     """The report as one page, the gravest finding first."""
-    report = report.model_copy(update={"findings": gravest_first(report.findings)})
+    report = report.model_copy(update={"findings": tuple(gravest_first(report.findings))})
     script, style = _asset("page.js"), _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
