@@ -49,6 +49,38 @@ def test_gradients_that_are_zero_alike_were_not() -> None:
     assert crossed("zero", "zero", "zero", "x") == []
 
 
+def ordered(*orders: str, named: bool = True) -> list[Finding]:
+    """Ranks that put one another's reduced gradients on a, b and c in these orders."""
+    looks = []
+    for step in range(3):
+        weights = {name: f"{name}{step}" for name in "abc"}
+        look = []
+        for rank, order in enumerate(orders):
+            gradients = {
+                name: f"{step} of {which}" for name, which in zip("abc", order, strict=True)
+            }
+            mine = {name: f"{which}{step}" for name, which in zip("abc", order, strict=True)}
+            apart = {name: f"{digest} on {rank}" for name, digest in weights.items()}
+            by_step = apart if step else weights
+            look.append((by_step if named else mine, gradients))
+        looks.append(look)
+    return found(*looks)
+
+
+def test_the_same_gradients_on_other_parameters_were_put_together_in_another_order() -> None:
+    finding, *_ = ordered("abc", "bac")
+    assert (finding.code, finding.certainty, finding.severity) == ("DDP413", "proven", "error")
+    assert "that of a on rank 0 is that of b on rank 1" in finding.cause
+
+
+def test_parameters_that_are_only_named_in_another_order_are_well() -> None:
+    assert "DDP413" not in {each.code for each in ordered("abc", "bac", named=False)}
+
+
+def test_gradients_of_which_each_rank_has_others_are_no_order() -> None:
+    assert "DDP413" not in {each.code for each in ordered("abc", "bax")}
+
+
 def test_other_weights_under_the_same_gradients_are_told_as_they_were_seen() -> None:
     (finding,) = found(
         *(

@@ -51,6 +51,9 @@ def detect(case: Case) -> Iterator[Finding]:
         if pairs := _crossed(looks):
             yield _mixed(ranks, looks[0], *pairs[0])
             return
+        if not apart[0] and (pair := _in_another_order(looks)) is not None:
+            yield _given_back_apart(ranks, looks[0], *pair)
+            return
         if not apart[-1]:
             continue
         if all(apart) and not any(unlike):
@@ -130,6 +133,54 @@ def _crossed(looks: list[Look]) -> list[tuple[str, str, int]]:
                 if name not in other.gradients and digest in by_digest:
                     shared[name, by_digest[digest], rank].add(digest)
     return [pair for pair, digests in shared.items() if len(digests) >= _ENOUGH]
+
+
+def _in_another_order(looks: list[Look]) -> tuple[str, str, int] | None:
+    """Two parameters that have each other's place on two ranks, where all have the same gradients.
+
+    At each step that was looked at; such as are not on any other parameter are left out.
+    """
+    found = None
+    for look in looks:
+        first = look[0].gradients
+        if any(
+            each.gradients.keys() != first.keys()
+            or Counter(each.gradients.values()) != Counter(first.values())
+            for each in look
+        ):
+            return None
+        once = {n: d for n, d in first.items() if list(first.values()).count(d) == 1}
+        for rank, other in enumerate(look):
+            by_digest = {digest: name for name, digest in other.gradients.items()}
+            moved = [(name, by_digest[d]) for name, d in once.items() if by_digest[d] != name]
+            if moved and found is None:
+                found = (*moved[0], rank)
+    return found
+
+
+def _given_back_apart(
+    ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: int
+) -> Finding:
+    numbers = tuple(each.rank for each in ranks)
+    return Finding(
+        code="DDP413",
+        title="unordered-collectives",
+        severity="error",
+        certainty="proven",
+        ranks=numbers,
+        places=(
+            *lines_of(ranks, "all_reduce", "reduces gradients in an order of each rank's own"),
+            RankPlace(ranks=numbers, place=look[0].place, doing="optimizer.step()"),
+        ),
+        cause=f"the ranks step on the same gradients, on other parameters: that of {mine} on rank "
+        f"{ranks[0].rank} is that of {theirs} on rank {ranks[rank].rank}, to the bit. Each rank "
+        "puts them together in an order of its own, so gradients of different parameters were "
+        "added up.",
+        cure=Cure(
+            text="Go through the parameters in one order on every rank, such as that of "
+            "named_parameters(), or sort their names: the order of a set is each process's own."
+        ),
+    )
 
 
 def _mixed(ranks: list[RankEvidence], look: Look, mine: str, theirs: str, rank: int) -> Finding:
