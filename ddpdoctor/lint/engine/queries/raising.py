@@ -183,7 +183,7 @@ def _ends(way: Way, left: Exit | None) -> bool:
 
 
 def hands_on(handler: ast.AST) -> bool:
-    """Whether what is caught goes to another process, as to the one that has started the ranks."""
+    """Whether what is caught, or words of it, goes to another process: to who has started this."""
     return isinstance(handler, ast.ExceptHandler) and any(
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
@@ -197,6 +197,8 @@ def hands_on(handler: ast.AST) -> bool:
 def _tells(part: ast.AST, caught: str | None) -> bool:
     if isinstance(part, ast.Call):
         return last_name(part.func) in _TOLD
+    if isinstance(part, ast.Constant):
+        return isinstance(part.value, str)
     return isinstance(part, ast.Name) and part.id == caught
 
 
