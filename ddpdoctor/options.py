@@ -48,8 +48,8 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to this file."),
 ]
-FORMAT_HELP = "For people: text, markdown or html; the others for programs, editors and CI servers."
-ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", help=FORMAT_HELP)]
+_FORMAT = "For people: text, markdown or html; the others for programs, editors and CI servers."
+ReportFormatOption = Annotated[ReportFormat, typer.Option("--format", help=_FORMAT)]
 FailOnOption = Annotated[
     FailOn,
     typer.Option(
@@ -74,11 +74,6 @@ ExtendSelectOption = Annotated[
 ]
 
 
-def threshold(fail_on: FailOn, strict: bool) -> FailOn:
-    """What makes the command fail, of both options."""
-    return FailOn.unchecked if strict else fail_on
-
-
 @dataclass(frozen=True)
 class Asked:
     """What every command that reports is asked: how to tell it, and what makes it fail."""
@@ -92,7 +87,7 @@ class Asked:
     @property
     def threshold(self) -> FailOn:
         """What makes it fail."""
-        return threshold(self.fail_on, self.strict)
+        return FailOn.unchecked if self.strict else self.fail_on
 
     def deliver(self, report: Report) -> None:
         """Tell it. Raises OutputError."""
@@ -104,17 +99,21 @@ class Asked:
 
 
 def reporting(
-    fail_on: FailOn = FailOn.warning,
+    fail_on: FailOn = FailOn.warning, envvar: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorates a command with the options of `Asked`, which it gets as its parameter `asked`.
 
-    `fail_on` is their default. What is to be written to is tried before anything long is done.
+    `fail_on` is their default, `envvar` may say the format. What is to be written to is tried
+    before anything long is done.
     """
+    named = Annotated[ReportFormat, typer.Option("--format", envvar=envvar, help=_FORMAT)]
 
     def with_options(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters
         shared = inspect.signature(Asked, eval_str=True).parameters
-        both = own | shared | {"fail_on": shared["fail_on"].replace(default=fail_on)}
+        both = own | shared
+        both["fail_on"] = both["fail_on"].replace(default=fail_on)
+        both["format_"] = both["format_"].replace(annotation=named)
         del both["asked"]
 
         @wraps(command)

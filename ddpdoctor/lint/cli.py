@@ -9,23 +9,19 @@ from typing import Annotated
 import typer
 
 from ddpdoctor.options import (
-    FORMAT_HELP,
+    Asked,
     Colour,
-    ColourOption,
     ExtendSelectOption,
-    FailOnOption,
     IgnoreOption,
-    OutputOption,
     SelectOption,
-    StrictOption,
+    reporting,
     split,
-    threshold,
 )
-from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
 from ddpdoctor.report.output import wants_colour
 
 
+@reporting(FailOn.error, envvar="DDPDOCTOR_FORMAT")
 def lint(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATH", help="Files and folders; - is stdin.")
@@ -33,10 +29,6 @@ def lint(
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     extend_select: ExtendSelectOption = None,
-    format_: Annotated[
-        ReportFormat, typer.Option("--format", envvar="DDPDOCTOR_FORMAT", help=FORMAT_HELP)
-    ] = ReportFormat.text,
-    output: OutputOption = None,
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Only count findings by rule.")
     ] = False,
@@ -51,8 +43,6 @@ def lint(
     write_baseline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write all findings as old ones.")
     ] = None,
-    fail_on: FailOnOption = FailOn.error,
-    strict: StrictOption = False,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit with 0 anyway.")] = False,
     stdin_filename: Annotated[
         str, typer.Option(metavar="FILE", help="The name that standard input goes by.")
@@ -64,7 +54,8 @@ def lint(
         int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Processes; 0: per core.")
     ] = 0,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
-    colour: ColourOption = Colour.auto,
+    *,
+    asked: Asked,
 ) -> None:
     """Find DDP bugs in source, before they run.
 
@@ -78,22 +69,23 @@ def lint(
     """
     from ddpdoctor.lint.command import LintOptions, run
 
-    never_in_files = Colour.never if output and colour is Colour.auto else colour
+    in_file = asked.target and asked.colour is Colour.auto
+    colour = Colour.never if in_file else asked.colour
     options = LintOptions(
         paths=tuple(paths or ["."]),
         select=tuple(split(select)),
         ignore=tuple(split(ignore)),
         extend_select=tuple(split(extend_select)),
-        format=format_.value,
-        output=output,
-        colour=wants_colour(never_in_files.value, sys.stdout),
+        format=asked.format_.value,
+        output=asked.target,
+        colour=wants_colour(colour.value, sys.stdout),
         statistics=statistics,
         fix=fix,
         unsafe_fixes=unsafe_fixes,
         diff=diff,
         baseline=baseline,
         write_baseline=write_baseline,
-        fail_on=threshold(fail_on, strict),
+        fail_on=asked.threshold,
         exit_zero=exit_zero,
         stdin_filename=stdin_filename,
         config=config,
