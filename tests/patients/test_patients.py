@@ -14,7 +14,7 @@ from ddpdoctor.launch import ForkServer
 from tests.patients.patient import FOLDER, Patient, patients
 from tests.patients.scoring import told
 from tests.patients.ward import Ward
-from tests.thorough import first_of
+from tests.thorough import first_of, one_in
 
 EVERYONE = patients()
 FORKED = [patient for patient in EVERYONE if patient.launch == "torchrun"]
@@ -40,7 +40,7 @@ def as_users_do(server: ForkServer) -> Ward:
     return Ward(server, really=True)
 
 
-@pytest.mark.parametrize("patient", FORKED, ids=lambda patient: patient.name)
+@pytest.mark.parametrize("patient", one_in(2, FORKED), ids=lambda patient: patient.name)
 def test_a_patient_is_diagnosed_right(forked: Ward, patient: Patient) -> None:
     score = forked.score(patient)
     assert score.is_good, told(score)

@@ -138,16 +138,17 @@ PLAINEST = "torchrun"
 of_each = pytest.mark.parametrize(
     "launcher", LAUNCHERS, ids=lambda launcher: launcher.name, indirect=True
 )
-of_the_plainest = pytest.mark.parametrize(
-    "launcher",
-    [
-        pytest.param(
-            each, id=each.name, marks=[] if each.name == PLAINEST else pytest.mark.thorough
-        )
-        for each in LAUNCHERS
-    ],
-    indirect=True,
-)
+
+
+def _every_time(*names: str) -> pytest.MarkDecorator:
+    """With each of them; but for these, they wait for --thorough."""
+    marks = {each.name: [] if each.name in names else pytest.mark.thorough for each in LAUNCHERS}
+    chosen = [pytest.param(each, id=each.name, marks=marks[each.name]) for each in LAUNCHERS]
+    return pytest.mark.parametrize("launcher", chosen, indirect=True)
+
+
+of_the_plainest = _every_time(PLAINEST)
+of_one_of_a_kind = _every_time(PLAINEST, "mpirun", "deepspeed", "Lightning", "Ray Train")
 BY_ELASTIC = ("torchrun", "accelerate")
 """Where one launcher alone is ended, and hears it before its ranks end."""
 
@@ -267,7 +268,7 @@ def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     assert run.report["findings"] == []
 
 
-@of_each
+@of_one_of_a_kind
 def test_a_hang_is_proven_and_ended_with_1(launcher: Launcher, begin, tmp_path: Path) -> None:
     what = "backward" if launcher.name == "torchrun" else "hang"
     run = begin(launcher.starts(what))
