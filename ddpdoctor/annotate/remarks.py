@@ -145,6 +145,32 @@ def _skip(finding: Finding, sources: Sources) -> Finding:
     return _with(finding, lines(), first=True)
 
 
+def _left_out(finding: Finding, sources: Sources) -> Finding:
+    """The early return of what does not come of that call."""
+
+    def lines() -> Iterator[tuple[Text, ast.AST, str]]:
+        for text, node, _ in _statements(finding.places[:1]):
+            function = text.function(node)
+            for each in _not_made_of(function, node) if function is not None else ():
+                yield text, each, "returns what does not depend on it"
+
+    return _with(finding, lines(), first=True)
+
+
+def _not_made_of(function: Function, first: ast.stmt) -> Iterator[ast.Return]:
+    """The returns behind a statement of what is not computed from what it has made."""
+    inside = (each for each in ast.walk(function) if isinstance(each, ast.stmt))
+    behind = (each for each in inside if each.lineno >= first.lineno)
+    made: set[str] = set()
+    for each in sorted(behind, key=lambda each: each.lineno):
+        names = [n for n in ast.walk(each) if isinstance(n, ast.Name)]
+        is_of_it = each is first or any(n.id in made for n in names)
+        if isinstance(each, ast.Return) and each.value is not None and not is_of_it:
+            yield each
+        if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign) and is_of_it:
+            made.update(n.id for n in names if isinstance(n.ctx, ast.Store))
+
+
 def _set_order(finding: Finding, sources: Sources) -> Finding:
     """The set whose order decides."""
 
@@ -584,6 +610,7 @@ _REMARKS: dict[str, Remark] = {
     "uneven-batches": _calling(_passes("even_batches", False), "lets the ranks' batches be uneven"),
     "marked-ready-twice": _calling(_is_called("checkpoint"), "runs its function again in backward"),
     "local-stop-decision": _stop,
+    "left-out-of-backward": _left_out,
     "rank-local-skip": _skip,
     "unordered-registration": _set_order,
     "numbered-apart": _as_lint_has_it,

@@ -897,3 +897,29 @@ def test_what_one_rank_has_is_no_note_where_all_go_by_it(
     lines = [each.place.line for of in found for each in of.places if each.place]
     assert lines == said
     assert [each.severity for each in found] == ["warning"] * bool(said)
+
+
+SOME_LOSS = """\
+import torch
+from torch.distributed.nn import all_gather
+
+
+def loss_of(told, kinds):
+    everyone = torch.cat(all_gather(told))
+    scores = told @ everyone.t()
+    if not kinds.any():
+        return {nothing}
+    return scores[kinds].logsumexp(1).mean()
+"""
+
+
+@pytest.mark.parametrize(
+    ("nothing", "lines"), [("told.sum() * 0.0", [9, 6]), ("scores.sum() * 0.0", [6])]
+)
+def test_the_early_return_that_leaves_out_what_was_gathered_is_told(
+    tmp_path: Path, nothing: str, lines: list[int]
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(SOME_LOSS.format(nothing=nothing), "utf-8")
+    (finding,) = annotate([noted(file, "DDP418", "left-out-of-backward", 6)])
+    assert [each.place.line for each in finding.places if each.place] == lines

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.autograd import Variable
-from torch.distributed.nn import all_reduce
+from torch.distributed.nn import all_gather, all_reduce
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import (
@@ -3286,3 +3286,29 @@ def levels_of_all() -> None:
 
 def level_on_the_root() -> None:
     levels(asked_by_root=True)
+
+
+def contrast(*, hanging: bool) -> None:
+    """Samples are told from those of all ranks, on a rank that has any to tell."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(4, 4))
+    for step in range(3):
+        told = model(torch.randn(6, 4))
+        everyone = torch.cat(all_gather(told))  # the differentiable gather
+        loss = torch.logsumexp(told @ everyone.t(), 1).mean()
+        if step == 1 and rank == 0:
+            loss = told.sum() * 0.0
+            if hanging:
+                loss = loss + everyone.sum() * 0.0
+        loss.backward()
+    del model
+    leave()
+
+
+def gathered_and_left_out() -> None:
+    contrast(hanging=False)
+
+
+def gathered_and_kept() -> None:
+    contrast(hanging=True)

@@ -45,6 +45,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
 @pytest.mark.parametrize(
     ("body", "code", "comment"),
     [
+        ("gathered_and_left_out", "DDP418", "the differentiable gather"),
         ("same_noise", "DDP205", "the noise"),
         ("same_noise_for_crops", "DDP205", "the noise"),
         ("same_steps", "DDP205", "the choice"),
@@ -218,6 +219,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             *("goals_apart", "goals_set_to_zero", "rarely_through"),
             *("averaged_in_hooks", "averaged_after_hooks", "averaged_in_a_callback"),
             *("learnt_through_a_checkpoint", "tables_with_a_penalty", "averaged_at_times"),
+            "gathered_and_kept",
         ),
     ],
 )
