@@ -12,7 +12,7 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import DEATHS
 from ddpdoctor.postmortem.material import NothingToRead
-from ddpdoctor.postmortem.reading import read, read_hosts
+from ddpdoctor.postmortem.reading import read
 from tests.patience import ENDLESS
 from tests.postmortem.test_run_directory import log_of, write
 
@@ -64,7 +64,7 @@ def test_a_folder_that_hosts_shared_is_read_as_theirs(tmp_path: Path) -> None:
     (shared / "host-node03-8").mkdir()  # without ranks
     one = write(tmp_path / "a", {0: of_host(logs[0], "node01", 0.0)})
     other = write(tmp_path / "b", {1: of_host(logs[1], "node02", 9.0)})
-    assert read(shared).judge() == read_hosts([one, other]).judge() != []
+    assert read(shared).judge() == read(one, other).judge() != []
     assert not any("holds no rank" in line for line in read(shared).not_seen)
 
 
@@ -80,7 +80,7 @@ def test_the_folders_of_two_hosts_give_the_verdict_that_one_would(
     second = write(tmp_path / "b", {1: of_host(logs[1], "node02", ahead[1])})
     for folder in (one, first, second):
         (folder / DEATHS).write_text(deaths)
-    found = read_hosts([second, first])
+    found = read(second, first)
     told = located(found.judge(), found.attempts[-1][1])
     assert without_hosts(told) == without_hosts(read(one).judge()) != []
     for place in (place for finding in told for place in finding.places):
@@ -91,7 +91,7 @@ def test_where_a_clock_is_not_known_nothing_is_proven(tmp_path: Path) -> None:
     logs = deadlock()
     first = write(tmp_path / "a", {0: of_host(logs[0], "node01", 0.0)})
     second = write(tmp_path / "b", {1: of_host(logs[1], "node02", 0.0, wall=False)})
-    found = read_hosts([first, second])
+    found = read(first, second)
     assert "the clock of rank 1 is not known: no deadlock is proven" in found.not_seen
     assert [finding.certainty for finding in found.judge()] in ([], ["evidence"])
 
@@ -101,16 +101,16 @@ def test_waits_that_did_not_overlap_are_no_deadlock(tmp_path: Path) -> None:
     first = write(tmp_path / "a", {0: of_host(logs[0], "node01", 0.0)})
     later = of_host(of_host(logs[1], "node02", 100.0), "node02", 0.0)  # it was later, not ahead
     second = write(tmp_path / "b", {1: later})
-    assert not any(f.certainty == "proven" for f in read_hosts([first, second]).judge())
+    assert not any(f.certainty == "proven" for f in read(first, second).judge())
 
 
 def test_folders_of_two_jobs_are_refused_in_one_line(tmp_path: Path) -> None:
     one, other = write(tmp_path / "a", deadlock()), write(tmp_path / "b", deadlock())
     with pytest.raises(NothingToRead, match=r"rank 0 wrote both into .*: these are runs of diff"):
-        read_hosts([one, other])
+        read(one, other)
     (tmp_path / "c").mkdir()
     with pytest.raises(NothingToRead, match="each must be what a host's doctor left"):
-        read_hosts([one, tmp_path / "c"])
+        read(one, tmp_path / "c")
 
 
 def test_the_command_names_the_hosts(tmp_path: Path) -> None:

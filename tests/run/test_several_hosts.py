@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from ddpdoctor.evidence import REPORT
-from ddpdoctor.postmortem.reading import read, read_hosts
+from ddpdoctor.postmortem.reading import read
 from tests.network import ADDRESS, DEVICE, Network, can_make_networks, network
 from tests.patience import ENDLESS, within
 from tests.run.conftest import HERE, environment, living
@@ -108,7 +108,7 @@ def test_a_link_that_comes_back_is_no_verdict_and_a_deadlock_after_it_is_proven_
     assert all(line.startswith(f"nothing was heard of {away} for ") for line in first["not_seen"])
     (line,) = other["not_seen"]
     assert line.endswith(f"{homes[0]} tells it (DDP401 rank-conditional-collective)")
-    after = read_hosts([tmp_path / "run-1", tmp_path / "run-2"])
+    after = read(tmp_path / "run-1", tmp_path / "run-2")
     (again,) = after.judge()
     assert (again.title, again.certainty, again.ranks) == ("deadlock", "proven", (0,))
 
