@@ -61,7 +61,8 @@ def explaining(
 
     Of ranks that wait for each other, nobody knows why: what is said of lines where they stood.
     """
-    told = {(each.code, each.place.line) for each in found if each.place is not None}
+    there = ((each.code, each.place) for each in found if each.place is not None)
+    told = {(code, real_file(place.file), place.line) for code, place in there}
     sought = {code for each in found for code in _COMES_OF.get(each.code, ())}
     stands_still = any(is_unexplained(each) and each.code == "DDP400" for each in found)
     stood = [each for rank in evidence.ranks if rank.stuck for each in rank.stuck.stack]
@@ -71,7 +72,7 @@ def explaining(
     return [
         _finding(each)
         for each in read
-        if (each.code, each.line) not in told
+        if (each.code, each.path, each.line) not in told
         and (each.code in sought or (stands_still and _is_of_waiting(each, lines)))
     ]
 
@@ -80,8 +81,8 @@ _STANDSTILLS = ("deadlock", "stall", "missing-call")
 _COMES_OF = {
     "DDP202": ("DDP111", "DDP112"),
     "DDP207": ("DDP206", "DDP213"),
-    "DDP413": ("DDP413",),
     "DDP217": ("DDP206", "DDP213"),
+    "DDP413": ("DDP413",),
 }
 """By the code of what was observed: what else in the source may be why."""
 _LETS_WAIT = ("DDP307", "DDP4", "DDP511", "DDP514")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
+from ddpdoctor.annotate.naming import PROVEN
 from ddpdoctor.annotate.source import Sources
 from ddpdoctor.annotate.text import Function, Text, called, read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -152,23 +153,30 @@ def _left_out(finding: Finding, sources: Sources) -> Finding:
         for text, node, _ in _statements(finding.places[:1]):
             function = text.function(node)
             for each in _not_made_of(function, node) if function is not None else ():
-                yield text, each, "returns what does not depend on it"
+                if text.function(each) is function:
+                    yield text, each, "returns what does not depend on it"
 
-    return _with(finding, lines(), first=True)
+    concluded = finding.model_copy(update={"evidence": (*finding.evidence, PROVEN)})
+    return _with(concluded, lines(), first=True)
 
 
 def _not_made_of(function: Function, first: ast.stmt) -> Iterator[ast.Return]:
-    """The returns behind a statement of what is not computed from what it has made."""
+    """The returns behind a statement of what is surely not computed from what it has made."""
     inside = (each for each in ast.walk(function) if isinstance(each, ast.stmt))
     behind = (each for each in inside if each.lineno >= first.lineno)
     made: set[str] = set()
     for each in sorted(behind, key=lambda each: each.lineno):
-        names = [n for n in ast.walk(each) if isinstance(n, ast.Name)]
-        is_of_it = each is first or any(n.id in made for n in names)
+        is_of_it = each is first or not made.isdisjoint(_names(each))
         if isinstance(each, ast.Return) and each.value is not None and not is_of_it:
             yield each
-        if isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign) and is_of_it:
-            made.update(n.id for n in names if isinstance(n.ctx, ast.Store))
+        if is_of_it:
+            set_ = (n for n in ast.walk(each) if isinstance(getattr(n, "ctx", None), ast.Store))
+            changed = [each] if isinstance(each, ast.Expr) else set_  # `kept.append(x)`
+            made.update(name for node in changed for name in _names(node))
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
 
 
 def _set_order(finding: Finding, sources: Sources) -> Finding:

@@ -907,6 +907,10 @@ from torch.distributed.nn import all_gather
 def loss_of(told, kinds):
     everyone = torch.cat(all_gather(told))
     scores = told @ everyone.t()
+    kept = []
+    for part in everyone:
+        total = part.sum()
+    kept.append(scores)
     if not kinds.any():
         return {nothing}
     return scores[kinds].logsumexp(1).mean()
@@ -914,7 +918,13 @@ def loss_of(told, kinds):
 
 
 @pytest.mark.parametrize(
-    ("nothing", "lines"), [("told.sum() * 0.0", [9, 6]), ("scores.sum() * 0.0", [6])]
+    ("nothing", "lines"),
+    [
+        ("told.sum() * 0.0", [13, 6]),
+        ("scores.sum() * 0.0", [6]),
+        ("total * 0.0", [6]),
+        ("kept[0].sum() * 0.0", [6]),
+    ],
 )
 def test_the_early_return_that_leaves_out_what_was_gathered_is_told(
     tmp_path: Path, nothing: str, lines: list[int]

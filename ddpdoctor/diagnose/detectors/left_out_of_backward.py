@@ -1,9 +1,9 @@
 """DDP418: the backward pass of a collective is a collective, and some ranks' losses leave it out.
 
-`torch.distributed.nn` hands on gradients by collectives of their own. Proven: ranks wait for each
-other in one backward pass each, some of them in that of such a collective, which all had called
-before. The others are in DDP's reduction already, or have none: what they go backward from was
-computed without what they were given there, as by an early `return` of a zero.
+`torch.distributed.nn` hands on gradients by collectives of its own. That ranks wait for each other
+in one backward pass each is proven: some of them in that of such a collective, which all had called
+before, the others in DDP's reduction. By evidence, these have left it out: what they go backward
+from was computed without what they were given there, as by an early `return` of a zero.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def detect(case: Case) -> Iterator[Finding]:
         code="DDP418",
         title="left-out-of-backward",
         severity="error",
-        certainty="proven",
+        certainty="evidence",
         ranks=ranks,
         places=(there, *sides(rest), *sides(going)),
         cause=f"{named(sorted(each.rank for each in going))} {_is(going)} in the backward pass of "
-        f"{call.op} ({call.place}), which is a collective, and {named(ranks)} {_is(rest)} past "
-        "it: the loss there was computed without what was gathered.",
+        f"{call.op} ({call.place}), which is a collective, and {named(ranks)} in the reduction of "
+        "gradients: the loss there was computed without what was gathered.",
         cure=Cure(
             text="Let the loss of every rank depend on it, where there is nothing to learn by "
             "`0.0 * gathered.sum()`."
