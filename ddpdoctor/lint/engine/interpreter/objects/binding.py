@@ -41,11 +41,7 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
     """Assign a value to a name, an attribute, an element, or several of them."""
     match target:
         case ast.Name(id=name):
-            frame = vm.frame
-            scope = frame.elsewhere.get(name, frame.scopes[0])
-            _rebind(vm, (scope, name), value, target)
-            if name in vm.unbound:
-                vm.store.put((scope, UNBOUND + name), FALSE)
+            give(vm, name, value, target)
         case ast.Attribute(value=owner, attr=name):
             from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 
@@ -67,6 +63,14 @@ def bind(vm: Machine, target: ast.expr, value: Value) -> None:
             _unpack(vm, targets, value, target)
         case ast.Starred(value=inner):
             bind(vm, inner, value)
+
+
+def give(vm: Machine, name: str, value: Value, node: ast.AST) -> None:
+    """Give a name a value where it belongs: each rank that comes there has it from now on."""
+    scope = vm.frame.elsewhere.get(name, vm.frame.scopes[0])
+    _rebind(vm, (scope, name), value, node)
+    if name in vm.unbound:
+        vm.store.put((scope, UNBOUND + name), FALSE)
 
 
 def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.machine import Machine, Path
-from ddpdoctor.lint.engine.interpreter.objects import containers
+from ddpdoctor.lint.engine.interpreter.objects import binding, containers
 from ddpdoctor.lint.engine.interpreter.statements import blocks
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
@@ -117,4 +117,4 @@ def _capture(vm: Machine, pattern: ast.pattern, subject: Value) -> None:
         name = getattr(each, "name", None)
         if isinstance(name, str):
             part = Value(NOTHING, subject.agree, subject.why)
-            vm.store.put((vm.frame.scopes[0], name), subject if name == whole else part)
+            binding.give(vm, name, subject if name == whole else part, each)

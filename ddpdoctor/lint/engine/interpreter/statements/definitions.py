@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter.calls import call_value
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.library.python import FLAGS
 from ddpdoctor.lint.engine.interpreter.machine import Machine
+from ddpdoctor.lint.engine.interpreter.objects import binding
 from ddpdoctor.lint.engine.interpreter.values import Class, Func, Lib, Partial, Ref, Value
 
 
@@ -26,7 +27,7 @@ def function(vm: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
             new.what.__class__.__name__ in ("Partial", "Either", "Class")
         ):
             value = new
-    vm.store.put((vm.frame.elsewhere.get(node.name, vm.frame.scopes[0]), node.name), value)
+    binding.give(vm, node.name, value, node)
     return True
 
 
@@ -43,5 +44,5 @@ def class_(vm: Machine, node: ast.ClassDef) -> bool:
         if isinstance(made.what, Func | Partial | Ref):
             new = call_value(vm, made, [value], {}, decorator)
             value = new if isinstance(new.what, Class) else value
-    vm.store.put((vm.frame.scopes[0], node.name), value)
+    binding.give(vm, node.name, value, node)
     return True

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ddpdoctor.lint.engine.interpreter.errors import catches, is_known
 from ddpdoctor.lint.engine.interpreter.machine import UNSEEN, Machine, TryRecord
 from ddpdoctor.lint.engine.interpreter.methods import TEXT_METHODS
-from ddpdoctor.lint.engine.interpreter.objects import keyed, members
+from ddpdoctor.lint.engine.interpreter.objects import binding, keyed, members
 from ddpdoctor.lint.engine.interpreter.rewriting import raising
 from ddpdoctor.lint.engine.interpreter.statements import blocks, loops
 from ddpdoctor.lint.engine.interpreter.store import State
@@ -100,7 +100,7 @@ def try_(vm: Machine, node: ast.Try) -> bool:
             if handler.name:
                 why = vm.why("an exception of this rank", handler)
                 error = Value(NOTHING, local("exception", False), why)
-                vm.store.put((vm.frame.scopes[0], handler.name), error)
+                binding.give(vm, handler.name, error, handler)
             vm.emit("caught", "except", handler, kind=_kind(vm, handler))
             return blocks.run_block(vm, handler.body)
 

@@ -120,7 +120,7 @@ def import_(vm: Machine, node: ast.Import) -> bool:
     for alias in node.names:
         name = alias.asname or alias.name.partition(".")[0]
         wanted = alias.name if alias.asname else alias.name.partition(".")[0]
-        vm.store.put((frame.scopes[0], name), vm.program.module(vm, frame.module, wanted))
+        binding.give(vm, name, vm.program.module(vm, frame.module, wanted), node)
         if not alias.asname and "." in alias.name:
             vm.program.module(vm, frame.module, alias.name)
     return True
@@ -135,7 +135,7 @@ def import_from(vm: Machine, node: ast.ImportFrom) -> bool:
             vm.program.import_all(vm, frame.module, base, frame.scopes[0])
         else:
             value = vm.program.imported(vm, frame.module, base, alias.name)
-            vm.store.put((frame.scopes[0], alias.asname or alias.name), value)
+            binding.give(vm, alias.asname or alias.name, value, node)
     return True
 
 
