@@ -929,11 +929,11 @@ def _of_parser(
     if name == "add_argument":
         _add_option(vm, owner, args, kwargs, node)
         return Value(NOTHING, SAME)
-    if name in ("parse_args", "parse_known_args"):
+    if name.startswith("parse_") and name.endswith("_args"):
         made = vm.new(node, "argparse.Namespace")
         vm.store.put((made, "#parser"), owner)
         vm.emit("parse", name, node, parser=owner)
-        if name == "parse_known_args":
+        if "known" in name:
             return Value(Tuple((Value(made), Value(Term("rest"), SAME))))
         return Value(made)
     if name in ("add_argument_group", "add_mutually_exclusive_group", "add_subparsers"):
