@@ -436,7 +436,7 @@ class Machine:
 
     def leave(self, kind: str, node: ast.AST, value: Value | None = None) -> None:
         """A way out was taken."""
-        self.out.items.append(Exit(kind, node, self.path, value))
+        self.out.items.append(Exit(kind, node, self.path, value, tuple(self.scopes)))
 
     def state(self, depth: int, conditions: int) -> State:
         """What was written since, for whoever goes on from here."""

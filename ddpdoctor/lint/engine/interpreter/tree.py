@@ -42,6 +42,8 @@ class Exit:
     node: ast.AST
     path: str
     value: Value | None = None
+    scopes: tuple[str, ...] = ()
+    """no_grad, ... around it, outermost first."""
 
     @property
     def place(self) -> Place:

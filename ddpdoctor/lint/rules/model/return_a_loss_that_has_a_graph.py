@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
     returns = [
         (node, way, part)
         for node, way in walk(run.root)
-        if isinstance(node, Exit) and node.kind == "return"
+        if isinstance(node, Exit) and node.kind == "return" and "no_grad" not in node.scopes
         for part in _parts(node.value)
         if _is_constant(run, part)
     ]
