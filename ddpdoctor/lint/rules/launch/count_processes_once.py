@@ -3,10 +3,12 @@
 ## What it does
 Finds `mp.spawn(..., nprocs=2)` beside `init_process_group(..., world_size=4)`: two numbers for one
 thing. And the same by the defaults of a script's options, where the ranks meet at an address of
-this host alone.
+this host alone. And `init_process_group(world_size=4)` without a rank: who a rank is comes from the
+launcher then, how many there are does not.
 
 ## Why is this bad?
-The rendezvous waits for ranks that nobody starts: "2/4 clients joined", after the timeout.
+The rendezvous waits for ranks that nobody starts: "2/4 clients joined", after the timeout. Where
+more are started than are expected, the others fail: their rank is none of this group.
 
 ## Example
 ```python
@@ -51,6 +53,8 @@ def check(run: Run) -> Iterator[Hit]:
     for init, way in events(run.root, "init"):
         spawn = next((found for step in way if (found := _spawn_of(step)) is not None), None)
         rank = init.values.get("rank")
+        if spawn is None and rank is None:
+            yield from _beside_the_launcher(run, init)
         if spawn is None or rank is None:
             continue
         if _meets_here(run, init):
@@ -66,6 +70,27 @@ def check(run: Run) -> Iterator[Hit]:
                 help="one number for both: hand the world size to the workers",
                 path=init.path,
             )
+
+
+def _beside_the_launcher(run: Run, init: Event) -> Iterator[Hit]:
+    """A number of ranks that is written down, where the launcher says which rank each is."""
+    values = init.values
+    size = values.get("size", NONE)
+    by_default = default(run.vm, size)
+    number = (by_default or size).constant
+    meets = values.get("method", NONE).is_const(None, "env://") and "store" not in values
+    is_torch = init.name == "init_process_group" and not values.get("backend", NONE).is_const("mpi")
+    sets_its_rank = any(e.values["name"].is_const("RANK") for e, _ in events(run.root, "setenv"))
+    if type(number) is int and number > 0 and meets and is_torch and not sets_its_rank:
+        unless = "unless it is told otherwise, " if by_default is not None else ""
+        yield Hit(
+            init.node,
+            f"{unless}a world of {number} is expected, however many ranks the launcher starts",
+            notes=("who a rank is comes from RANK, but WORLD_SIZE is not read",),
+            help="leave world_size out: torchrun sets WORLD_SIZE",
+            confidence="likely",
+            path=init.path,
+        )
 
 
 def _meets_here(run: Run, init: Event) -> bool:
