@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -283,15 +283,24 @@ def entries() -> dict[str, Entry]:
     return _by_code([*load().values(), *map(_load_entry, sorted(_PAGES.glob("*.md")))])
 
 
-def find(wanted: Iterable[str] = ()) -> list[Entry]:
-    """The entries that `select` finds among all, of which alone the proofs are read.
+def find(wanted: Sequence[str] = ()) -> list[Entry]:
+    """The entries that `select` finds among all; reads the pages that speak of what is wanted.
 
     Raises UnknownCode and CatalogError, as `select` and `load` do.
     """
-    proven = _by_code(map(_load_head, sorted(reproducers_folder().glob("*.md"))))
-    others = map(_load_entry, sorted(_PAGES.glob("*.md")))
-    known = _by_code([*proven.values(), *others])
-    return [_load_one(e.page) if e.code in proven else e for e in select(known, wanted)]
+    words = [each.lower() for each in wanted]
+
+    def speaks_of_it(page: Path) -> bool:
+        front = page.read_text(encoding="utf-8").partition("\n---\n")[0].lower()
+        return any(word in front for word in words)
+
+    proven = filter(speaks_of_it, reproducers_folder().glob("*.md"))
+    others = filter(speaks_of_it, _PAGES.glob("*.md"))
+    near = _by_code([*map(_load_one, proven), *map(_load_entry, others)])
+    try:
+        return select(near or entries(), wanted)
+    except UnknownCode:  # the others have names that may have been meant
+        return select(entries(), wanted)
 
 
 def _by_code(found: Iterable[AnEntry]) -> dict[str, AnEntry]:
@@ -359,12 +368,6 @@ def _load_one(page: Path) -> Pitfall:
 
 def _load_entry(page: Path) -> Entry:
     return _validated(Entry, _facts(page, _SECTIONS))
-
-
-def _load_head(page: Path) -> Entry:
-    """What the page of a pitfall says, without its proof."""
-    facts = _facts(page, _PROVEN_SECTIONS)
-    return _validated(Entry, {name: facts[name] for name in facts.keys() & Entry.model_fields})
 
 
 def _validated(kind: type[AnEntry], facts: dict[str, Any]) -> AnEntry:

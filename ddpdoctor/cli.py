@@ -97,7 +97,7 @@ def application(wanted: Collection[str] = _ROOMS) -> typer.Typer:
         if name in wanted:
             _add(app, name)
     app.callback()(_top)
-    for command in (check, explain, lsp, completion, manual):
+    for command in _OWN.values():
         app.command(cls=SparingCommand)(command)
     return app
 
@@ -266,6 +266,10 @@ def manual() -> None:
     output.write(sys.stdout, as_roff())
 
 
+_OWN = {each.__name__: each for each in (check, explain, lsp, completion, manual)}
+"""The commands of this file."""
+
+
 def main() -> NoReturn:
     """Run the command line and exit, without a traceback whatever happens."""
     output.open_closed_streams()
@@ -286,7 +290,8 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     asked = arguments[0] if arguments else ""
-    command = typer.main.get_command(application([asked] if asked in _ROOMS else _ROOMS))
+    wanted = [asked] if asked in _ROOMS | _OWN else _ROOMS
+    command = typer.main.get_command(application(wanted))
 
     def perform() -> None:
         # Not command(...): its own handlers print a usage block, and turn Ctrl-C into silence.

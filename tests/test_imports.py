@@ -193,22 +193,41 @@ def test_help_and_pages_are_shown_without_torch() -> None:
     assert done.stderr.split() == ["False"] * 5, "nor with what only readers of logs need"
 
 
-def test_a_file_is_linted_without_what_only_reports_and_many_files_need(tmp_path: Path) -> None:
-    file = tmp_path / "clean.py"
-    file.write_text("import torch.distributed as dist\n\ndist.barrier()\n")
-    code = (
+def _imported_by(arguments: list[str], code: int, interesting: set[str]) -> str:
+    program = (
         "import sys; from ddpdoctor import cli\n"
-        f"assert cli.run(['lint', '--no-cache', {str(file)!r}]) == 0\n"
-        "print({'pydantic', 'rich', 'multiprocessing', 'yaml', 'torch'} & {*sys.modules})\n"
+        f"assert cli.run({arguments!r}) == {code}\n"
+        f"print(sorted({interesting!r} & {{*sys.modules}}), file=sys.stderr)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=True,
         env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
     )
-    assert done.stdout.splitlines() == ["0 findings in 1 file", "set()"]
+    return done.stderr.strip()
+
+
+def test_a_file_is_linted_without_what_only_reports_and_many_files_need(tmp_path: Path) -> None:
+    file = tmp_path / "clean.py"
+    file.write_text("import torch.distributed as dist\n\ndist.barrier()\n")
+    slow = {"pydantic", "rich", "multiprocessing", "yaml", "torch"}
+    assert _imported_by(["lint", "--no-cache", str(file)], 0, slow) == "[]"
+
+
+def test_findings_of_lint_are_told_without_what_only_readers_of_logs_need(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(
+        "import torch.distributed as dist\n\nif dist.get_rank() == 0:\n    dist.barrier()\n"
+    )
+    slow = {"ddpdoctor.evidence.whole", "torch"}
+    assert _imported_by(["lint", "--no-cache", str(file)], 1, slow) == "[]"
+
+
+def test_a_page_is_shown_without_the_other_commands() -> None:
+    slow = {"ddpdoctor.lint.cli", "ddpdoctor.run.cli", "ddpdoctor.train", "psutil", "torch"}
+    assert _imported_by(["explain", "DDP401"], 0, slow) == "[]"
 
 
 # The checks themselves: each rule is broken once in a package made for it.

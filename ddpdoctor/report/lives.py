@@ -5,20 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ddpdoctor.evidence import (
-    Collective,
-    Evidence,
-    Fate,
-    Place,
-    RankEvidence,
-    Stuck,
-    signal_name,
-)
-from ddpdoctor.evidence.events.losses import Loss
+from ddpdoctor.evidence import Place
 from ddpdoctor.report.excerpts import Kept
 from ddpdoctor.report.words import one_line
+
+if TYPE_CHECKING:  # a report that is about no job needs none of it
+    from ddpdoctor.evidence import Collective, Evidence, Fate, RankEvidence, Stuck
 
 _MARKS = 40
 _DID = {
@@ -278,6 +272,8 @@ def _metrics(evidence: Evidence) -> Iterator[Metric]:
 
 
 def _losses(evidence: Evidence) -> Iterator[Losses]:
+    from ddpdoctor.evidence.events.losses import Loss
+
     found: dict[Place | None, dict[int, dict[int, float | None]]] = {}
     for rank in evidence.ranks:
         for each in rank.of(Loss):
@@ -334,6 +330,8 @@ def _fate(rank: RankEvidence) -> str:
 
 
 def _end(fate: Fate) -> str:
+    from ddpdoctor.evidence import signal_name
+
     if fate.signal is not None:
         return f"ended by {signal_name(fate.signal)}"
     if fate.exit_code is None:
