@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ddpdoctor.complaints import Complaint
 from ddpdoctor.report import output
 from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
@@ -133,4 +134,7 @@ def reporting(
 
 def split(codes: Sequence[str] | None) -> list[str]:
     """The codes that were given to an option, one by one."""
-    return [code.strip() for entry in codes or () for code in entry.split(",") if code.strip()]
+    found = [code.strip() for entry in codes or () for code in entry.split(",") if code.strip()]
+    if codes and not found:  # that of an empty variable, say: it is not meant to be all
+        raise Complaint("a CODE is empty: name a code, a prefix (DDP2) or a title")
+    return found

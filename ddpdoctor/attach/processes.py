@@ -95,7 +95,7 @@ def jobs_of(seen: Mapping[int, Process]) -> list[FoundJob]:
 def _look(pids: Iterable[int] | None) -> tuple[dict[int, Process], int]:
     """Those that have torch in their memory; and how many would not be looked at."""
     seen, hidden = {}, 0
-    for process in psutil.process_iter() if pids is None else map(_existing, pids):
+    for process in psutil.process_iter() if pids is None else map(existing, pids):
         if process is None or process.pid == os.getpid():
             continue
         try:
@@ -122,16 +122,17 @@ def _with_descendants(wanted: Iterable[int]) -> list[int] | None:
     if not pids:
         return None
     for pid in list(pids):
-        process = _existing(pid)
+        process = existing(pid)
         if process is not None:
             pids += [child.pid for child in process.children(recursive=True)]
     return list(dict.fromkeys(pids))
 
 
-def _existing(pid: int) -> psutil.Process | None:
+def existing(pid: int) -> psutil.Process | None:
+    """The process of that number, if there is one."""
     try:
         return psutil.Process(pid)
-    except psutil.Error:
+    except (psutil.Error, ValueError, OverflowError):  # of numbers that no process can have
         return None
 
 

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import psutil
-
-from ddpdoctor.attach.processes import FoundJob, RankProcess, find
+from ddpdoctor.attach.processes import FoundJob, RankProcess, existing, find
 from ddpdoctor.attach.stacks import Sample, py_spy, sample
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose.hosts import located
@@ -137,7 +135,7 @@ class _Rank:
 
 
 def _nothing(pids: Sequence[int], hidden: int) -> str:
-    if missing := [pid for pid in pids if not psutil.pid_exists(pid)]:
+    if missing := [pid for pid in pids if existing(pid) is None]:
         return f"there is no process {missing[0]}"
     where = f"in {', '.join(map(str, pids))} or below" if pids else "on this machine"
     text = f"no process {where} is a rank: none that has loaded torch has RANK and WORLD_SIZE"
