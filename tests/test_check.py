@@ -181,8 +181,9 @@ def test_the_evidence_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
     assert len(logs) == len(catalog.load()["DDP101"].variants)
 
 
-def test_what_ranks_leave_no_trace_of_is_recognised_by_its_source(tmp_path: Path) -> None:
-    proof = tmp_path / "made_up.py"
+def read_too_early(folder: Path) -> Pitfall:
+    """A failure that ranks leave no trace of: the source alone shows it."""
+    proof = folder / "made_up.py"
     proof.write_text(
         "from ddpdoctor.reproducer import broken, fix\n"
         "from pathlib import Path\n"
@@ -199,11 +200,22 @@ def test_what_ranks_leave_no_trace_of_is_recognised_by_its_source(tmp_path: Path
     )
     real = catalog.load()["DDP101"]
     variants = tuple(catalog.variants_of(proof, "DDP414"))
-    made_up = real.model_copy(update={"code": "DDP414", "proof": proof, "variants": variants})
-    (found,) = run([made_up], nproc=2).verdicts
+    return real.model_copy(update={"code": "DDP414", "proof": proof, "variants": variants})
+
+
+def test_what_ranks_leave_no_trace_of_is_recognised_by_its_source(tmp_path: Path) -> None:
+    (found,) = run([read_too_early(tmp_path)], nproc=2).verdicts
     assert found.status == "recognised"
     assert found.evidence.startswith("read off made_up.py:10: ")
     assert "read too early" in found.evidence
+
+
+def test_what_the_source_alone_shows_is_not_recognised_where_ranks_could_write_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ddpdoctor.check.is_full", lambda folder: True)
+    (found,) = run([read_too_early(tmp_path)], nproc=2).verdicts
+    assert found.status == "not checked"
 
 
 def test_advice_that_promises_no_cure_is_not_blamed_for_being_none(tmp_path: Path) -> None:
@@ -359,9 +371,12 @@ def test_ranks_that_fail_where_the_machine_ran_out_of_something_prove_nothing(
         kills = count()
         monkeypatch.setattr("ddpdoctor.check.kills_for_memory", lambda: next(kills))
     body = '@fix()\ndef f():\n    """it"""\n    raise ValueError("no")\n'
-    held = '@fix()\ndef g():\n    """it too"""\n'
-    failed, well = run([reproducer(tmp_path, body + held)], nproc=2).verdicts
-    assert (failed.status, well.status) == ("not checked", "holds")
+    aid = (
+        '@documented(source="x", promises="an aid")\ndef g():\n    """it"""\n    raise ValueError\n'
+    )
+    held = '@fix()\ndef h():\n    """it too"""\n'
+    failed, aided, well = run([reproducer(tmp_path, body + aid + held)], nproc=2).verdicts
+    assert (failed.status, aided.status, well.status) == ("not checked", "not checked", "holds")
     assert {"disk": "no room left", "memory": "memory was short"}[want] in failed.evidence
 
 

@@ -275,13 +275,14 @@ class _Trial:
             return None
         self.close()
         verdict = judge(self._pitfall, self._variant, ending)
-        if verdict.status in ("fails", "misdiagnosed"):
+        is_seen = any(each.code == self._pitfall.code for each in verdict.findings)
+        if verdict.failed_launches and not (is_seen and verdict.status == "recognised"):
             self._blame_nobody_for_want()
-            if self._was_torn_down(ending):
-                self._torn_down += 1
-                self._launches -= 1
-                self._patient_until = time.monotonic() + _PATIENCE
-                return None
+        if verdict.status in ("fails", "misdiagnosed") and self._was_torn_down(ending):
+            self._torn_down += 1
+            self._launches -= 1
+            self._patient_until = time.monotonic() + _PATIENCE
+            return None
         self._failed += verdict.failed_launches
         decided = verdict.status in ("recognised", "aid", "fails")
         if not decided and self._launches < self._variant.launches:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 100
 """Columns of a page; wider lines are hard to read, and a narrow terminal gets narrower ones."""
+_ROOM = 1 << 16
+"""Bytes that a report may take."""
 
 ColourChoice = Literal["auto", "always", "never"]
 
@@ -75,11 +77,19 @@ class Page:
 
 
 def deliver(report: Report, format_: str, target: Path | None, choice: ColourChoice) -> None:
-    """Render a report, and write it to a file or to stdout. Raises OutputError."""
+    """Render a report, and write it to a file or to stdout.
+
+    Raises OutputError. What no file takes is told on stdout: it may have taken minutes to find.
+    """
     from ddpdoctor.report.model import render
 
     page = Page(colour=choice == "always") if target else Page.of(sys.stdout, choice)
-    put(render(report, format_, page), target)
+    try:
+        put(render(report, format_, page), target)
+    except OutputError:
+        if target:
+            write(sys.stdout, render(report, "text", Page.of(sys.stdout, choice)))
+        raise
 
 
 def put(text: str, target: Path | None) -> None:
@@ -155,13 +165,15 @@ def make_folder(path: Path) -> None:
 
 
 def _try_to_write(draft: Path, path: Path) -> None:
-    # By trying: permissions do not tell, for root, nor for a file system mounted read-only.
+    # By trying: permissions do not tell, for root, nor for a file system mounted read-only or full.
     try:
-        draft.touch()
-        draft.unlink()
+        draft.write_bytes(bytes(_ROOM))
     except OSError as error:
         missing = None if draft.parent.exists() else f"there is no folder {path.parent}"
         raise OutputError(f"cannot write {path}: {missing or error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def write_file(path: Path, text: str) -> None:

@@ -2,13 +2,17 @@
 
 import io
 import os
+import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from ddpdoctor.check.telling import CheckReport
 from ddpdoctor.report import output
+from ddpdoctor.report.model import Report
 from ddpdoctor.report.output import OutputError
 from ddpdoctor.report.progress import LiveProgress
 
@@ -104,6 +108,34 @@ def test_a_file_that_cannot_be_written_is_found_out_before(
     with pytest.raises(OutputError, match=why) as caught:
         output.check_writable(Path(path.format(tmp_path)))
     assert "\n" not in str(caught.value)
+
+
+def test_a_disk_without_room_is_found_out_before(tmp_path: Path) -> None:
+    program = "import sys; from ddpdoctor import cli; sys.exit(cli.run(sys.argv[1:]))"
+    small = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-c", program]
+    for asked in (["-o", "report"], ["--run-dir", "runs"]):
+        done = subprocess.run(
+            [*small, "check", "--select", "DDP102", *asked],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert re.fullmatch(rb"ddpdoctor: cannot write (report|runs): .+ large\n", done.stderr)
+        assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
+def test_a_report_that_no_file_takes_any_more_is_told_on_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full_disk(self: Path, *_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    report = Report(command="env", verdict="all that it took minutes to find")
+    with pytest.raises(OutputError, match="No space left on device"):
+        output.deliver(report, "json", tmp_path / "report.json", "auto")
+    assert "all that it took minutes to find" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("path", ["{}/file", "{}/file/runs", "/proc/runs"])
