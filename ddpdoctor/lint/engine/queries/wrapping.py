@@ -58,8 +58,9 @@ def attributes(run: Run) -> dict[Ref, dict[str, Value]]:
 
 
 def parts(run: Run, module: What) -> set[int]:
-    """A module and all that its attributes hold, by number."""
-    return members.parts(attributes(run).get, module)
+    """A module and all that its attributes hold, by number; of an unknown one what it was given."""
+    given = run.vm.store.of(module).values() if isinstance(module, Term) else ()
+    return members.parts(attributes(run).get, Tuple((Value(module), *given)))
 
 
 def has_no_buffers(run: Run, module: What) -> bool:
