@@ -15,8 +15,8 @@ def main(name):
     network.head = nn.Sequential(nn.BatchNorm1d(8, affine=False), nn.Linear(8, 2))
     for _, weights in network.named_parameters():
         weights.requires_grad = False
-    spare = nn.Linear(8, 2)
-    for _, weights in spare.named_parameters():
+    other = nn.Linear(8, 2)
+    for _, weights in other.named_parameters():
         weights.requires_grad = True
     model = DistributedDataParallel(network)  # <-- DDP301
     optimizer = torch.optim.SGD(network.head.parameters(), lr=0.1)

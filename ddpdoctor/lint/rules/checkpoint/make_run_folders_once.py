@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import cast
 
 from ddpdoctor.lint.engine.interpreter.folding import CLOCKED
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -36,7 +37,9 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, eve
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     RANKS,
+    Const,
     Table,
+    Tensor,
     Term,
     Value,
     What,
@@ -105,12 +108,14 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
         if path is None or _may_be_done(event):
             continue
         is_timed = event.kind == "make_folder" and _is_of_one_time(path)
-        if not is_timed and not _is_of_several(path):
+        is_beside = event.kind == "make_folder" and _is_of_own_files(path)
+        if not is_timed and not is_beside and not _is_of_several(path):
             continue
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
             continue
-        if not who.is_clear("disk") or is_one_after_another(way):
+        causes = ("disk", path.agree.cause) if is_beside else ("disk",)
+        if not who.is_clear(*causes) or is_one_after_another(way):
             continue
         does, done = _DONE[event.kind]
         harm, else_ = "all but the first crash", _NO_ERROR.get(event.name)
@@ -118,6 +123,8 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             does, harm = "clears", "what another has written is lost"
         if is_timed:
             harm = "whoever comes there in the same second or minute as another crashes"
+        if is_beside:
+            harm = "of two whose samples' files lie in one folder, one crashes"
         yield Hit(
             event.node,
             f"every rank {does} `{_shown(event)}`: {harm}",
@@ -134,10 +141,36 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
 
 def _is_folder_of(folder: What, file: What) -> bool:
     """Whether a folder is there as surely as a file that was read."""
+    of = _file_in(folder)
+    if of is not None:
+        return of == file
+    return folder_and_name(spelled(file))[0] == spelled(folder) != ()
+
+
+def _file_in(folder: What) -> What | None:
+    """Of which file it is the folder, where it is asked of that."""
     match folder:
         case Term(op="lib", args=("os.path.dirname", of, *_)) | Term(op="of", args=(of, "parent")):
-            return bool(of == file)
-    return folder_and_name(spelled(file))[0] == spelled(folder) != ()
+            return cast("What", of)
+        case Term(op="item", args=(Term(op="lib", args=("os.path.split", of, *_)), Const(value=0))):
+            return cast("What", of)
+    return None
+
+
+def _is_of_own_files(path: Value) -> bool:
+    """Whether it is the folder of a file whose name alone is that of each rank's own sample."""
+    file = _file_in(path.what)
+    if file is None or path.agree.cause not in ("data", "shard"):
+        return False
+    folder, name = (
+        [each for part in parts for each in within(part)]
+        for parts in folder_and_name(spelled(file))
+    )
+    return any(map(_is_of_a_sample, name)) and not any(map(_is_of_a_sample, folder))
+
+
+def _is_of_a_sample(part: object) -> bool:
+    return isinstance(part, Tensor) or (isinstance(part, Term) and part.op == "local")
 
 
 def _note(made: set[What], event: Event, way: Way) -> None:
