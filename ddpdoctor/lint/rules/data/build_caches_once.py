@@ -4,6 +4,7 @@
 Finds `if not os.path.exists(path):` whose body writes that file, in code that every rank runs. And
 where the ranks come one after the other, a file that holds a rank's own part under one name. And a
 file that rank 0 alone writes where it is missing, and that all others read as soon as it is there.
+And a data set of torchvision's that every rank is told to download into one folder.
 
 ## Why is this bad?
 All ranks find it missing at the same moment and write it at once. One reads what another has only
@@ -34,12 +35,21 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.objects import containers, indexing
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Tuple, Value, text, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    Term,
+    Tuple,
+    Value,
+    What,
+    text,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_distributed,
     is_one_after_another,
 )
+from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.paths import same_path
 from ddpdoctor.lint.engine.queries.races import half_written
@@ -90,6 +100,28 @@ def check(run: Run) -> Iterator[Hit]:
             path=choice.path,
         )
     yield from _caught(run, told)
+    yield from _downloaded(run)
+
+
+def _downloaded(run: Run) -> Iterator[Hit]:
+    """Yield data sets that all ranks download into one folder, where none was to go first."""
+    starts = any(True for _ in events(run.root, "spawn"))
+    begun: set[What] = set()
+    for event, way in events(run.root, "download"):
+        folder = event.values["path"].what
+        is_first = folder not in begun
+        begun.add(folder)
+        who = doers(way)
+        in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
+        if not is_first or in_turn or (starts and not is_spawned(way)):
+            continue
+        if who.mask == EVERYONE and who.is_clear("disk"):
+            yield Hit(
+                event.node,
+                "where it is not there yet, every rank downloads this data set, to the same files",
+                help="let rank 0 download it, then a barrier, then all open it",
+                path=event.path,
+            )
 
 
 def _caught(run: Run, told: set[int]) -> Iterator[Hit]:
