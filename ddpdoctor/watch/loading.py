@@ -41,7 +41,7 @@ class _Pass:
     __slots__ = (
         *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
-        *("chosen", "every", "meant", "mixed", "noted"),
+        *("chosen", "every", "meant", "mixed", "noted", "samples"),
     )
 
     def __init__(self, steps: int) -> None:
@@ -60,6 +60,8 @@ class _Pass:
         """Each index that this divides is followed to its sample; 0 is none."""
         self.chosen: deque[tuple[list[tuple[int, int]], int]] = deque()
         """Of the batches that are on their way: which place holds which index, of how many."""
+        self.samples: deque[int] = deque()
+        """Of the batches that are on their way: of how many samples they are."""
         self.meant: dict[int, list[str]] = {}
         self.steps_before = self.steps_noted = steps
         self.noted = -1
@@ -176,6 +178,7 @@ class Loading:
         current = _pass_of(iterator, self.log.steps)
         if current.mixed is self.log.mixed:
             self.log.mixed = None  # what is shuffled from here on are samples, not their order
+        current.samples.append(len(index) if isinstance(index, (list, tuple)) else 0)
         if current.digesting:
             several = isinstance(index, (list, tuple))
             current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
@@ -211,6 +214,7 @@ class Loading:
         """Count a batch; some of the counts are written."""
         current = iterator._ddpdoctor
         current.batches += 1
+        self.log.samples = current.samples.popleft() if current.samples else 0
         if current.mixed is self.log.mixed:
             self.log.mixed = None  # a sampler that is a generator begins with the first batch
         if current.chosen:

@@ -67,7 +67,8 @@ class Means:
             if result.dim() or not result.requires_grad or (self._inside() and not also_inside):
                 return
             if (terms := count(*args, **kwargs)) > 0:
-                self._found.append({"place": place, "by": name, "terms": terms})
+                samples = self._log.samples
+                self._found.append({"place": place, "by": name, "terms": terms, "samples": samples})
 
         return make
 

@@ -93,6 +93,32 @@ def as_many_targets() -> None:
     ignoring(own=False)
 
 
+def packing(*, of_samples: bool) -> None:
+    """Batches of as many samples as fit; the loss is a mean over samples, or over their parts."""
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = TensorDataset(torch.ones(60, 3), torch.zeros(60, dtype=torch.long))
+    sizes = [2, 9, 3, 8] if rank else [9, 2, 8, 3]
+    batches = [list(range(size)) for size in sizes * 3]
+    for inputs, targets in DataLoader(data, batch_sampler=batches):
+        parts = 1 if of_samples else 2
+        logits, wanted = model(inputs).repeat(parts, 1), targets.repeat(parts)
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(logits, wanted).backward()  # the packed loss
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def packed_samples() -> None:
+    packing(of_samples=True)
+
+
+def packed_parts() -> None:
+    packing(of_samples=False)
+
+
 def quotient(*, told: bool) -> None:
     """The sum over a mask, by its own count or by that of all ranks."""
     rank = join()

@@ -80,6 +80,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
         ("judged_at_will", "DDP402", "the judge goes back"),
         ("judged_at_will", "DDP402", "the forger goes back"),
         ("ignored_targets", "DDP309", "the loss"),
+        ("packed_parts", "DDP309", "the packed loss"),
         ("own_counts", "DDP309", "the quotient"),
         ("by_the_count_of_all", "DDP309", "the share"),
         ("average_of_rank_0", "DDP513", "the load"),
@@ -167,7 +168,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
             "one_order",
             "augmented",
         ),
-        *("as_many_targets", "counts_of_all"),
+        *("as_many_targets", "counts_of_all", "packed_samples"),
         *("step_on_raised_copies", "step_on_both", "step_on_some"),
         *(
             "average_of_all",

@@ -3,7 +3,8 @@
 Seen: over three steps or more, one line took a mean of numbers of terms (targets that are not
 ignored, masked residues, atoms) that were far apart on the ranks. A term on the rank with few then
 weighs more than one on a rank with many. Who reduces the counts of these steps knows of it, and is
-left alone.
+left alone; so is who makes batches of unlike numbers of samples, and takes the mean over samples:
+one process would weigh them as unequally from step to step.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ Counts = dict[Place, dict[int, dict[int, int]]]
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the line where the counts are farthest apart."""
     ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    packed = frozenset.intersection(*map(_packed, ranks)) if ranks else frozenset()
     if len(ranks) < 2 or not case.ended_well or any(map(_exchanges_counts, ranks)):
         return
     apart = {
         place: whole
         for place, steps in _counts(ranks).items()
-        if len(whole := [of for of in steps.values() if len(of) == len(ranks)]) >= _ENOUGH
+        if place not in packed
+        and len(whole := [of for of in steps.values() if len(of) == len(ranks)]) >= _ENOUGH
         and geometric_mean(map(_ratio, whole)) >= _WIDELY
     }
     if not apart:
@@ -74,6 +77,21 @@ def _counts(ranks: list[RankEvidence]) -> Counts:
             by_rank = found.setdefault(mean.place, {}).setdefault(mean.step, {})
             by_rank[rank.rank] = by_rank.get(rank.rank, 0) + mean.terms
     return found
+
+
+def _packed(rank: RankEvidence) -> frozenset[Place]:
+    """Lines where its means are over the samples of batches, which a sampler of its own fills."""
+    if all(loader.batch_size is not None for loader in rank.loaders if loader.trains):
+        return frozenset()
+    found: dict[Place, list[Mean]] = {}
+    for mean in rank.of(Mean):
+        found.setdefault(mean.place, []).append(mean)
+    return frozenset(
+        place
+        for place, means in found.items()
+        if all(mean.terms == mean.samples for mean in means)
+        and len({mean.terms for mean in means}) > 1
+    )
 
 
 def _ratio(of: dict[int, int]) -> float:

@@ -25,6 +25,8 @@ class Mean:
     by: str
     """The function: mean, __truediv__, cross_entropy, ..."""
     terms: int
+    samples: int = 0
+    """Of the batch that was drawn last; 0 where that is not known."""
 
 
 @event("means")

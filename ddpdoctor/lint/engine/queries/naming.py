@@ -9,7 +9,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Seq, events
 from ddpdoctor.lint.engine.interpreter.values import Term, What
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
-from ddpdoctor.lint.engine.queries.telling import filled_by_some
+from ddpdoctor.lint.engine.queries.telling import as_met, filled_by_some
 
 _TRAINING = frozenset({"forward", "backward"})
 
@@ -27,7 +27,10 @@ def name_of(run: Run, parting: Parting) -> str:
     if parting.repeats:
         if is_decided(parting) or (parting.by_rank and filled_by_some(parting)):
             return ""  # DDP405, DDP401
-        return "DDP207" if "backward" in kinds or kinds <= _TRAINING else "DDP418"
+        if "backward" in kinds or kinds <= _TRAINING:
+            return "DDP207"
+        in_its_order = parting.sure and not filled_by_some(parting) and as_met(run, parting)
+        return "DDP413" if in_its_order else "DDP418"
     if parting.left == "continue":
         return "DDP307"
     if parting.left in ("break", "end") or (parting.left == "return" and parting.loop):

@@ -5,9 +5,21 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME
+from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import SET_BY_SOME
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, Why, text
+from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.values import (
+    EVERYONE,
+    Const,
+    Either,
+    Many,
+    Term,
+    Tuple,
+    Value,
+    Why,
+    text,
+)
 from ddpdoctor.lint.engine.queries.partings import Met, Parting
 from ddpdoctor.lint.rule import Related
 
@@ -106,6 +118,28 @@ def filled_by_some(parting: Parting) -> Why | None:
         return None
     chain = parting.why.chain() if is_loop and parting.why is not None else ()
     return next((each for each in chain if each.text == BY_SOME), None)
+
+
+def as_met(run: Run, parting: Parting) -> bool:
+    """Of a loop by names of a table: whether it goes by the order in which this rank met them."""
+    over = _gone_through(run, parting)
+    is_view = over is not None and (isinstance(over.what, Many) or run.vm.type_of(over) == "dict")
+    return is_view and of_a_table(run, parting)
+
+
+def of_a_table(run: Run, parting: Parting) -> bool:
+    """Of a loop: whether it goes by names of which the program has a few, all of them written."""
+    over = _gone_through(run, parting)
+    content = over and containers.content(run.vm, over)
+    one = content.what.element.what if content and isinstance(content.what, Many) else None
+    name = one.items[0].what if isinstance(one, Tuple) and one.items else one
+    return isinstance(name, Either) and all(isinstance(each.what, Const) for each in name.options)
+
+
+def _gone_through(run: Run, parting: Parting) -> Value | None:
+    found = (each for each, _ in events(run.root, "iterate") if each.node is parting.node)
+    begun = next(found, None) if parting.repeats else None
+    return begun.values["over"] if begun is not None else None
 
 
 def _returned_there(run: Run, why: Why) -> tuple[ast.AST, str] | None:

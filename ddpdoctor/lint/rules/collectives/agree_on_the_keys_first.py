@@ -29,7 +29,13 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
-from ddpdoctor.lint.engine.queries.telling import decides, decision, filled_by_some, operation
+from ddpdoctor.lint.engine.queries.telling import (
+    decides,
+    decision,
+    filled_by_some,
+    of_a_table,
+    operation,
+)
 from ddpdoctor.lint.rule import About, Hit
 
 ABOUT = About(code="DDP418", name="data-dependent-collective", confidence="likely")
@@ -51,14 +57,17 @@ def check(run: Run) -> Iterator[Hit]:
             why=parting.why,
             help="agree on the keys and their order first, or reduce one fixed-size tensor",
             path=path,
-            harmless=parting.repeats and not _is_shown(parting),
+            harmless=parting.repeats and not _is_shown(run, parting),
         )
 
 
-def _is_shown(parting: Parting) -> bool:
+def _is_shown(run: Run, parting: Parting) -> bool:
     """Whether flow shows that the rounds differ: most data has the same names, and as many parts.
 
-    Or what is gone through was put there under a condition that this rank's own data decides.
+    Or what is gone through was put there under a condition that this rank's own data decides. Most
+    shards have something under each of a few names that the program itself lists.
     """
     agree = parting.condition.agree
-    return agree.sure or (agree.cause == "data" and filled_by_some(parting) is not None)
+    return (agree.sure and not of_a_table(run, parting)) or (
+        agree.cause == "data" and filled_by_some(parting) is not None
+    )

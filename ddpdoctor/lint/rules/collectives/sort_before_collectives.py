@@ -2,6 +2,7 @@
 
 ## What it does
 Finds loops over a set (or over `os.listdir`) whose body runs a collective or registers parameters,
+loops with a collective over a dictionary that this rank filled with names as its own data came,
 and what was put into one tensor in such an order and is then reduced, gathered or sent.
 
 ## Why is this bad?
@@ -32,8 +33,10 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, Node, Seq, events, walk
 from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Tuple, Value, Why
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
-from ddpdoctor.lint.engine.queries.partings import all_met, hearing
+from ddpdoctor.lint.engine.queries.naming import name_of
+from ddpdoctor.lint.engine.queries.partings import all_met, hearing, partings
 from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
+from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
 ABOUT = About(code="DDP413", name="unordered-collectives", confidence="certain")
@@ -47,6 +50,7 @@ def check(run: Run) -> Iterator[Hit]:
         if event.values["element"].agree.cause == "order" and not _has_an_order(event)
     ]
     orders = {id(event.node): event for event in found}
+    yield from _as_met(run)
     yield from _packed(run, orders)
     for node, way in walk(run.root):
         if isinstance(node, Loop) and id(node.node) in orders and not is_the_starters(way):
@@ -76,6 +80,21 @@ def check(run: Run) -> Iterator[Hit]:
                 fix=fix,
                 confidence="certain" if over.agree.sure else "likely",
                 path=event.path,
+            )
+
+
+def _as_met(run: Run) -> Iterator[Hit]:
+    for parting in partings(run):
+        if name_of(run, parting) == ABOUT.code:
+            node, path = decision(run, parting)
+            yield Hit(
+                node,
+                f"{operation(parting.met[0])} runs in the order in which this rank met its data",
+                notes=(decides(parting),),
+                why=parting.why,
+                help="agree on the keys and their order first, or reduce one fixed-size tensor",
+                confidence="likely",
+                path=path,
             )
 
 
