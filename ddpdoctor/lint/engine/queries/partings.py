@@ -777,16 +777,17 @@ def _comes_true(run: Run, loop: Loop, what: What) -> bool:
     if what.op == "not":
         return _comes_true(run, loop, what.args[0])
     sides = what.args if what.op in _COMPARED else (what,)
-    changes = [_changes(run, loop, each) for each in sides]
-    return any(changes) and all(
-        changed or not _is_no_limit(run, each) for each, changed in zip(sides, changes, strict=True)
+    changed = [changes(run, loop, each) for each in sides]
+    return any(changed) and all(
+        is_other or not _is_no_limit(run, each)
+        for each, is_other in zip(sides, changed, strict=True)
     )
 
 
 _COMPARED = COMPARISONS | {"Is", "IsNot"}
 
 
-def _changes(run: Run, loop: Loop, what: object) -> bool:
+def changes(run: Run, loop: Loop, what: object) -> bool:
     """Whether something may be another in each round of a loop."""
     if isinstance(what, Ref):
         return run.vm.type_of(Value(what)) in ("list", "dict", "set")
@@ -795,7 +796,7 @@ def _changes(run: Run, loop: Loop, what: object) -> bool:
     made = run.vm.made.get(what)
     is_new = what == NOTHING or what.op == "counter" or what in loop.counted
     is_new = is_new or (made is not None and made.order > loop.begun)
-    return is_new or any(_changes(run, loop, each) for each in what.args)
+    return is_new or any(changes(run, loop, each) for each in what.args)
 
 
 def _is_no_limit(run: Run, what: What) -> bool:

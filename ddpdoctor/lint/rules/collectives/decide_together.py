@@ -2,10 +2,11 @@
 
 ## What it does
 Finds `break` and `return` in a training loop whose condition comes from a rank's own loss or
-metric, from the clock, or from a file's existence, with nothing shared in between; those that one
-rank alone comes to, and may take; and those by which a rank leaves a loop in which all of them send
-to each other and receive. Where a rank ends with an error because its own loss is not finite, that
-is told as information: the launcher ends the others, and may tell of their errors first.
+metric, from the clock, or from a file for which each rank looks in every round, with nothing shared
+in between; those that one rank alone comes to, and may take; and those by which a rank leaves a
+loop in which all of them send to each other and receive. Where a rank ends with an error because
+its own loss is not finite, that is told as information: the launcher ends the others, and may tell
+of their errors first.
 
 ## Why is this bad?
 The ranks' losses and clocks differ. One rank leaves the loop, the others wait for it in the next
@@ -49,6 +50,7 @@ from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import Parting, leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision
+from ddpdoctor.lint.engine.queries.watching import watched
 from ddpdoctor.lint.engine.queries.wrapping import has_no_buffers
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -62,7 +64,9 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _between_neighbours(run)
     yield from _of_a_loss_of_its_own(run)
     for parting in partings(run):
-        if parting.condition.agree.cause in ("exception", "disk", "order"):
+        if parting.condition.agree.cause in ("exception", "order"):
+            continue
+        if parting.condition.agree.cause == "disk" and watched(run, parting) is None:
             continue
         if parting.repeats:
             if not is_decided(parting):

@@ -2,8 +2,8 @@
 
 ## What it does
 Finds an `if` on the values of a tensor, with nothing reduced before it, whose two ways lead to
-different collectives; and one on whether a file is there, which some rank writes meanwhile, or at
-which some ranks alone look.
+different collectives; and one on whether a file is there, which some rank writes meanwhile, at
+which some ranks alone look, or for which each looks in every round.
 
 ## Why is this bad?
 The tensor differs between ranks, and so does the way they go: one waits in `all_gather`, the other
@@ -40,6 +40,7 @@ from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.races import found_meanwhile, looks_of, restores
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
+from ddpdoctor.lint.engine.queries.watching import watched
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP402", name="collective-order-mismatch", confidence="likely")
@@ -51,6 +52,7 @@ def check(run: Run) -> Iterator[Hit]:
         if parting.condition.agree.cause == "disk":
             yield from _late(run, parting)
             yield from _looked_at_by_some(run, parting)
+            yield from _seen_by_one_first(run, parting)
         if name_of(run, parting) != ABOUT.code:
             continue
         node, path = decision(run, parting)
@@ -79,6 +81,25 @@ def _looked_at_by_some(run: Run, parting: Parting) -> Iterator[Hit]:
                 Related.at(parting.met[0].event.place, f"{met} runs on one way alone"),
             ),
             help=f"take {met} out of the condition, or share what was found",
+            path=path,
+        )
+
+
+def _seen_by_one_first(run: Run, parting: Parting) -> Iterator[Hit]:
+    """What runs only in a round in which a rank finds what may come at any time."""
+    look = watched(run, parting) if not parting.left and not parting.repeats else None
+    if look is not None:
+        node, path = decision(run, parting)
+        met = operation(parting.met[0])
+        yield Hit(
+            node,
+            f"each rank looks anew in every round: one finds it before the others, and comes to "
+            f"{met} alone",
+            notes=(
+                Related.at(look.place, "it looks here"),
+                Related.at(parting.met[0].event.place, f"{met} runs on one way alone"),
+            ),
+            help="let rank 0 look, and broadcast what it has found",
             path=path,
         )
 
