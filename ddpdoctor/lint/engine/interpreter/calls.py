@@ -261,7 +261,10 @@ def _step_of_autograd(vm: Machine, what: What) -> Func | None:
 def _note_meetings(
     vm: Machine, step: Func, args: list[Value], kwargs: dict[str, Value], node: ast.AST
 ) -> None:
-    """Run a step's forward for what other ranks see of it; what it gives is computed of all."""
+    """Run a step's forward for what others see of it; what it gives is computed of all.
+
+    That is what ranks say to each other and wait for, and what it leaves in objects.
+    """
     context = Value(Term("context", (vm.site(node, "context"),)), UNKNOWN)
     outside, vm.out, depth = vm.out, Seq(), vm.store.open()
     is_through = False
@@ -271,11 +274,14 @@ def _note_meetings(
     except Left:
         pass
     finally:
+        left = vm.store.since(depth) if is_through else {}
         vm.store.drop(depth)
         done, vm.out = vm.out, outside
+    for key, value in left.items():
+        vm.store.put(key, value)
     if is_through:
         vm.emit("apply_step", "apply", node, forward=Value(step))
-    if any(True for _ in events(done, "collective")):
+    if any(True for _ in events(done, "collective", "wait")):
         outside.items.extend(done.items)
 
 

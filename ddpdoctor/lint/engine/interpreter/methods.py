@@ -327,6 +327,11 @@ def call_duck(
     if name == "wait":
         vm.emit("wait", "wait", node, work=owner)
         return NONE
+    if name == "update" and isinstance(owner.what, Term):
+        for each in args:
+            keyed.put_all(vm, owner, each, node)
+        for word, value in kwargs.items():
+            keyed.set_item(vm, owner, Value(Const(word)), value, node)
     if RANK_CALL.match(name) or MAIN_NAME.match(name):
         return _hint_of_call(vm, name, Value(NOTHING, UNKNOWN))
     if name in _SELF_METHODS:

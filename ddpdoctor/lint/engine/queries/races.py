@@ -41,7 +41,13 @@ from ddpdoctor.lint.engine.queries.doing import (
 from ddpdoctor.lint.engine.queries.holding import stand_apart
 from ddpdoctor.lint.engine.queries.order import beyond, is_after, is_sure
 from ddpdoctor.lint.engine.queries.partings import Parting
-from ddpdoctor.lint.engine.queries.paths import goes_through, read_in, same_path, spelled
+from ddpdoctor.lint.engine.queries.paths import (
+    goes_through,
+    is_one_path,
+    read_in,
+    same_path,
+    spelled,
+)
 from ddpdoctor.lint.rule import Related
 
 _MEETINGS = ("collective", "wrap", "backward", "group")
@@ -344,20 +350,30 @@ def looks_of(run: Run, parting: Parting) -> Iterator[tuple[Event, Way]]:
     return looks_behind(run, parting.condition, (parting.place.path, parting.place.line))
 
 
-def looks_behind(run: Run, value: Value, *places: tuple[str, int]) -> Iterator[tuple[Event, Way]]:
-    """The looks at the disk of which a value comes, or may come; and those at these places."""
-    known, folders, seen, stack = set(places), set[object](), set[object](), [value]
+def on_any_way(run: Run, value: Value) -> Iterator[Value]:
+    """A value, and what it may be, or what it is made of may be, on one way or another."""
+    seen, stack = set[object](), [value]
     while stack:
         each = stack.pop()
-        known |= {(x.place.path, x.place.line) for x in (each.why.chain() if each.why else ())}
+        yield each
         for part in within(each.what):
-            if isinstance(part, Term) and part not in seen:
+            if isinstance(part, Term) and part.op == "joined" and part not in seen:
                 seen.add(part)
-                folders |= set(part.args) if part.op == "listed" else set()
-                stack += run.vm.store.options(Value(part)) if part.op == "joined" else ()
+                stack += run.vm.store.options(Value(part))
+
+
+def looks_behind(run: Run, value: Value, *places: tuple[str, int]) -> Iterator[tuple[Event, Way]]:
+    """The looks at the disk of which a value comes, or may come; and those at these places."""
+    known, folders, seen = set(places), set[object](), set[object]()
+    for each in on_any_way(run, value):
+        known |= {(x.place.path, x.place.line) for x in (each.why.chain() if each.why else ())}
+        parts = [part for part in within(each.what) if isinstance(part, Term)]
+        seen |= set(parts)
+        folders |= {of for part in parts if part.op == "listed" for of in part.args}
     for look, way in events(run.root, "look", "list"):
         path, found = _path(look), look.values.get("result")
-        is_asked = (look.path, look.place.line) in known or (path and path.what in folders)
+        is_listed = look.kind == "list" and path is not None and path.what in folders
+        is_asked = is_listed or (look.path, look.place.line) in known
         if (is_asked or (found and found.what in seen)) and not is_the_starters(way):
             yield look, way
 
@@ -368,10 +384,17 @@ def restores(run: Run) -> bool:
 
 
 def found_meanwhile(run: Run, parting: Parting) -> Iterator[tuple[Event, Event]]:
-    """Looks by which ranks decide, each with who writes that file while others may still look."""
+    """Looks by which ranks decide, each with who writes that file while others may still look.
+
+    A folder that was made meanwhile is empty: by what is listed in it, it might as well not be.
+    """
     order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
-    for look, at in looks_of(run, parting):
-        for save, to in events(run.root, "save", "write", "rename", "make_folder"):
+    looks = list(looks_of(run, parting))
+    lists = [_path(each) for each, _ in looks if each.kind == "list"]
+    for look, at in looks:
+        is_listed = any(same_path(_path(look), each) for each in lists)
+        made = () if is_listed else ("make_folder",)
+        for save, to in events(run.root, "save", "write", "rename", *made):
             is_first = order[id(look)] < order[id(save)]
             if (
                 is_first
@@ -443,7 +466,12 @@ def _may_meet(run: Run, order: dict[int, int], look: Event, save: Event) -> bool
 
 def _lies_in(path: Value | None, folder: Value | None) -> bool:
     """Whether a path surely begins with a folder that all ranks mean."""
-    if path is None or folder is None or not same_path(folder, folder):
+    return same_path(folder, folder) and _begins_with(path, folder)
+
+
+def _begins_with(path: Value | None, folder: Value | None) -> bool:
+    """The same of a folder that each rank may name by itself."""
+    if path is None or folder is None or not is_one_path(folder, folder):
         return False
     inner, outer = path.what, folder.what
     if isinstance(inner, Const) and isinstance(outer, Const):
@@ -461,7 +489,7 @@ def _lies_in(path: Value | None, folder: Value | None) -> bool:
 
 def _is_made_by(path: Value | None, some: Value | None, folder: Value | None) -> bool:
     """Whether who makes a folder has made all that a path needs; not one around what some make."""
-    return _lies_in(path, folder) and not _lies_in(some, folder)
+    return _begins_with(path, folder) and not _begins_with(some, folder)
 
 
 def _meets(order: dict[int, int], save: Event, at: Way, load: Event, to: Way) -> bool:

@@ -56,8 +56,14 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
 )
 from ddpdoctor.lint.engine.queries.order import is_spawned, is_sure
-from ddpdoctor.lint.engine.queries.paths import folder_and_name, may_be, spelled
-from ddpdoctor.lint.engine.queries.races import is_read, leading_call, looks_behind, made_by
+from ddpdoctor.lint.engine.queries.paths import Spelling, folder_and_name, may_be, spelled
+from ddpdoctor.lint.engine.queries.races import (
+    is_read,
+    leading_call,
+    looks_behind,
+    made_by,
+    on_any_way,
+)
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP514", name="shared-path-race", confidence="likely")
@@ -87,7 +93,7 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _made_by_all(run: Run) -> Iterator[Hit]:
     starts = any(True for _ in events(run.root, "spawn"))
-    made: set[What] = set()
+    made: set[Spelling] = set()
     read: set[What] = set()
     for event, way in events(run.root, "make_folder", "remove", "open", "load"):
         if event.kind in ("open", "load"):
@@ -98,7 +104,7 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             continue  # by the process that starts the ranks
         path = _path(event)
         is_there = path is not None and (
-            path.what in made or any(_is_folder_of(path.what, each) for each in read)
+            _place(path.what) in made or any(_is_folder_of(path.what, each) for each in read)
         )
         _note(made, event, way)
         if event.kind == "remove":
@@ -173,7 +179,14 @@ def _is_of_a_sample(part: object) -> bool:
     return isinstance(part, Tensor) or (isinstance(part, Term) and part.op == "local")
 
 
-def _note(made: set[What], event: Event, way: Way) -> None:
+def _place(folder: What) -> Spelling:
+    """A folder as it is spelled, be it named by a file in it."""
+    file = _file_in(folder)
+    named = folder_and_name(spelled(file))[0] if file is not None else ()
+    return named or spelled(folder)
+
+
+def _note(made: set[Spelling], event: Event, way: Way) -> None:
     """Keep which folders are there by now, on whichever rank: it had made them, or found them."""
     path = _path(event)
     if event.kind == "remove":
@@ -181,7 +194,7 @@ def _note(made: set[What], event: Event, way: Way) -> None:
     elif path is not None and has_identity(path.what):
         asked = [step.node for step in way if isinstance(step.node, Choice)]
         if doers(way).mask == EVERYONE and all(map(is_look, asked)):
-            made.add(path.what)
+            made.add(_place(path.what))
 
 
 def _is_of_several(path: Value) -> bool:
@@ -233,7 +246,10 @@ def _named_by_each(run: Run) -> Iterator[Hit]:
 
 
 def _is_found_as_it_was(run: Run, path: Value) -> bool:
-    """Whether the looks that decide it are for what no rank makes: it is there for all or none."""
+    """Whether the looks that decide it are for what no rank makes: it is there for all or none.
+
+    Or for something else than such a name: by what there was to resume a run has got no other.
+    """
     if path.agree.cause != "disk":
         return False
     looks = [event for event, _ in looks_behind(run, path)]
@@ -241,7 +257,10 @@ def _is_found_as_it_was(run: Run, path: Value) -> bool:
     return bool(looks) and not any(
         look.kind == "list"
         or asked is None
-        or any(each and may_be(asked.what, each.what) for each in made)
+        or (
+            may_be(asked.what, path.what)
+            and any(each and may_be(asked.what, each.what) for each in made)
+        )
         for look in looks
         for asked in (_path(look),)
     )
@@ -256,7 +275,7 @@ def _read_by_others(run: Run, path: Value) -> tuple[Event, Way] | None:
 def _sought_by_others(run: Run, path: Value, by: Way) -> tuple[Event, Way] | None:
     """Where ranks that have made nothing there wait for it, or read what is in it."""
     others = ~doers(by).mask
-    if path.agree.cause == "disk" or _is_made_as_named(path):
+    if path.agree.cause == "disk" or _is_made_as_named(run, path):
         return None
     made = events(run.root, "make_folder", "save", "open")
     if any(_is_own(each, path) and doers(way).mask & others for each, way in made):
@@ -269,10 +288,14 @@ def _sought_by_others(run: Run, path: Value, by: Way) -> tuple[Event, Way] | Non
     return None
 
 
-def _is_made_as_named(path: Value) -> bool:
-    """Whether whoever names it has made it, as `mkdtemp` does."""
-    parts = [each for each in within(path.what) if isinstance(each, Term) and each.op == "local"]
-    return any(str(each.args[0]).startswith("tempfile.") for each in parts if each.args)
+def _is_made_as_named(run: Run, path: Value) -> bool:
+    """Whether whoever names it has made it, as `mkdtemp` does, or may have."""
+    return any(
+        part.op == "local" and part.args and str(part.args[0]).startswith("tempfile.")
+        for each in on_any_way(run, path)
+        for part in within(each.what)
+        if isinstance(part, Term)
+    )
 
 
 def _is_in_loop(way: Way, around: set[int]) -> bool:

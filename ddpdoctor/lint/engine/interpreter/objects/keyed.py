@@ -250,6 +250,16 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
     set_item(vm, owner, key, value, node)
 
 
+def put_all(vm: Machine, owner: Value, other: Value, node: ast.AST) -> None:
+    """The same of something unknown, as settings out of a file: what is named is there since."""
+    if vm.type_of(other) == NAMESPACE:
+        for name in options(vm, other):
+            value = members.attribute(vm, other, name, node)
+            set_item(vm, owner, Value(Const(name)), value, node)
+    elif vm.type_of(other) == "dict" and isinstance(keys(vm, other).what, Tuple):
+        update(vm, owner, other, node)
+
+
 def options(vm: Machine, namespace: Value) -> dict[str, Value]:
     """What the options of a command line hold: what was set since, else what the parser gives."""
     parser = vm.store.get((namespace.what, "#parser"))
