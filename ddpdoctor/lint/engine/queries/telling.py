@@ -58,8 +58,8 @@ def _stands(parting: Parting) -> str:
         word = _EXITS.get(parting.left, parting.left)
         return f"stands after `{condition}`, by which some {word}"
     match parting.node:
-        case ast.While():
-            return f"stands in `while {condition}:`"
+        case ast.While(test=test):
+            return f"stands in `while {text(test)}:`"
         case ast.If():
             return f"stands under `if {condition}:`"
         case ast.Assert():
