@@ -330,8 +330,11 @@ def _event(vm: Machine, call: Call) -> Value:
         return event.values["result"]
     if result == "new":
         path = values.get("path", NONE)
-        event.values["result"] = Value(term("loaded", path.what, vm.site(call.node)), SAME)
-        return event.values["result"]
+        of_its_data = path.agree.cause == "data"  # one of the names that were dealt to it
+        agree, why = (path.agree, path.why) if of_its_data else (SAME, None)
+        loaded = Value(term("loaded", path.what, vm.site(call.node)), agree, why)
+        event.values["result"] = loaded
+        return loaded
     if result == "file":
         path = values.get("path", NONE)
         made = vm.new(call.node, call.effect.option("type", "file"))
