@@ -115,6 +115,8 @@ TEXT_METHODS = frozenset(
 _MAX_PARTS = 16
 _LISTINGS = ("iterdir", "glob", "rglob")
 _ARCCOS = ("acos", "arccos")
+_DRAWN_IN_PLACE = ("cauchy_", "exponential_", "log_normal_", "normal_", "random_", "uniform_")
+"""What fills a tensor with noise; of `bernoulli_` it becomes a mask, as that of a dropout."""
 _PARTS_OF_MODULES = frozenset(
     {
         *("parameters", "named_parameters", "buffers", "named_buffers"),
@@ -624,6 +626,8 @@ def _of_tensor(
     if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
         if name in ("fill_", "copy_", "zero_"):
             agree, why = blended([*args, *kwargs.values()])
+        if name in _DRAWN_IN_PLACE:
+            vm.emit("draw", name, node, **kwargs, result=owner)
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
         memory.change(vm, owner, agree, why, by, node)
         return memory.current(vm, owner)
