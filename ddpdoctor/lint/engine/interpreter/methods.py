@@ -629,7 +629,7 @@ def _of_tensor(
         if name in _DRAWN_IN_PLACE:
             vm.emit("draw", name, node, **kwargs, result=owner)
         by = Value(args[0].what if args else NOTHING, *blended([*args, *kwargs.values()]))
-        memory.change(vm, owner, agree, why, by, node)
+        memory.change(vm, owner, agree, why, by, node, name)
         return memory.current(vm, owner)
     parts = args[0].constant if args else OPEN
     if name in ("chunk", "tensor_split") and isinstance(parts, int) and 0 < parts <= _MAX_PARTS:

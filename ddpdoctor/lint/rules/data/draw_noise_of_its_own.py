@@ -34,6 +34,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.objects.members import ENVIRONMENT
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.reading import NEW_PROCESSES
@@ -201,15 +202,39 @@ def _is_own(value: Value) -> bool:
 
 
 def _is_a_mask(run: Run, drawn: Value, seen: frozenset[What]) -> bool:
-    """Whether numbers are only compared: masks alike in a step do no harm, as dropout's do none."""
+    """Whether numbers only decide: masks alike in a step do no harm, as dropout's do none."""
+    if drawn.what in _cut_off(run):
+        return True
     uses = [
-        (identity, made.by)
+        (Value(identity), made)
         for identity, made in run.vm.made.items()
         if identity not in seen and any(each.what == drawn.what for each in made.of)
     ]
     return bool(uses) and all(
-        by in ORDERINGS or (by in VIEWS and _is_a_mask(run, Value(identity), seen | {identity}))
-        for identity, by in uses
+        made.by in (*ORDERINGS, *_CUTS)
+        or (
+            (made.by in VIEWS or _is_beside_a_number(made, drawn))
+            and _is_a_mask(run, by, seen | {by.what})
+        )
+        for by, made in uses
+    )
+
+
+_CUTS = ("ceil", "floor", "round", "sign", "torch.ceil", "torch.floor", "torch.round", "torch.sign")
+"""What leaves of numbers no more than which of a few they are."""
+
+
+def _cut_off(run: Run) -> set[What]:
+    """The tensors of which no more is left, where they are."""
+    changes = (event for event, _ in events(run.root, "change"))
+    return {each.values["object"].what for each in changes if each.name.rstrip("_") in _CUTS}
+
+
+def _is_beside_a_number(made: Made, drawn: Value) -> bool:
+    """Whether it is computed of the draw and of numbers that are no rank's own."""
+    others = [each for each in made.of if each.what != drawn.what]
+    return made.by in ("Add", "Sub", "Mult", "Div") and all(
+        each.agree.kind == "same" and not isinstance(each.what, Tensor) for each in others
     )
 
 

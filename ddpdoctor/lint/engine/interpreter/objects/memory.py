@@ -111,11 +111,17 @@ SIZED = "#sized"
 
 
 def change(
-    vm: Machine, owner: Value, agree: Agreement, why: Why | None, by: Value, node: ast.AST
+    vm: Machine,
+    owner: Value,
+    agree: Agreement,
+    why: Why | None,
+    by: Value,
+    node: ast.AST,
+    name: str = "",
 ) -> None:
     """A tensor is changed in place by a value; of a buffer that is an event of its own."""
     if isinstance(owner.what, Tensor):
-        vm.emit("change", "", node, object=owner, by=by)
+        vm.emit("change", name, node, object=owner, by=by)
     if owner.what in vm.buffers:
         vm.emit("buffer", "", node, buffer=owner, by=by)
         if agree.divergent:  # until the next forward, or whoever sends it round
