@@ -435,6 +435,48 @@ def half_written(run: Run) -> Iterator[tuple[Event, Event, Event]]:
                 break
 
 
+def polled(run: Run) -> Iterator[tuple[Event, Event, Event]]:
+    """Looks, again and again, for a file that a rank writes where it stands, and others then read.
+
+    With the write and the read: the file is there before it is whole.
+    """
+    order = {id(each): number for number, (each, _) in enumerate(events(run.root))}
+    waits = {_innermost_loop(way) for _, way in events(run.root, "sleep")} - {None}
+    written = [
+        (save, to)
+        for save, to in events(run.root, "save", "write", "open")
+        if doers(to).some and not is_the_starters(to) and (save.kind != "open" or _writes(save))
+    ]
+    loads = [
+        (load, way)
+        for load, way in events(run.root, "load", "read", "open", "read_data")
+        if (load.kind != "open" or is_read(load)) and not _is_told_when_opened(load)
+    ]
+    for look, at in events(run.root, "look") if waits and written else ():
+        if _innermost_loop(at) not in waits:
+            continue
+        for save, to in written:
+            late = doers(at).mask & ~doers(to).mask
+            if not late or not same_path(made_by(save), _path(look)):
+                continue
+            reads = (
+                load
+                for load, way in loads
+                if order[id(load)] > order[id(look)]
+                and doers(way).mask & late
+                and same_path(_path(load), _path(look))
+                and not any(synchronises(each) for each in between(at, way))
+                and not _tries_again(way)
+            )
+            if (read := next(reads, None)) is not None:
+                yield look, save, read
+                break
+
+
+def _innermost_loop(way: Way) -> Node | None:
+    return next((step.node for step in reversed(way) if isinstance(step.node, Loop)), None)
+
+
 def _is_looked_for(look: Event, at: Way, save: Event, to: Way) -> bool:
     """Whether others look for what some ranks alone write, and nothing lets one go first."""
     return (

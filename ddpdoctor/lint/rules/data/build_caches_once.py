@@ -4,7 +4,8 @@
 Finds `if not os.path.exists(path):` whose body writes that file, in code that every rank runs. And
 where the ranks come one after the other, a file that holds a rank's own part under one name. And a
 file that rank 0 alone writes where it is missing, and that all others read as soon as it is there.
-And a data set of torchvision's that every rank is told to download into one folder.
+The same where others ask for that file again and again, and read it once it is there. And a data
+set of torchvision's that every rank is told to download into one folder.
 
 ## Why is this bad?
 All ranks find it missing at the same moment and write it at once. One reads what another has only
@@ -52,7 +53,7 @@ from ddpdoctor.lint.engine.queries.doing import (
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.paths import same_path
-from ddpdoctor.lint.engine.queries.races import half_written
+from ddpdoctor.lint.engine.queries.races import half_written, polled
 from ddpdoctor.lint.engine.queries.states import parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -126,7 +127,7 @@ def _downloaded(run: Run) -> Iterator[Hit]:
 
 def _caught(run: Run, told: set[int]) -> Iterator[Hit]:
     """Yield looks by which a rank may come upon a file that another has only begun."""
-    for look, save, load in half_written(run):
+    for look, save, load in (*half_written(run), *polled(run)):
         if id(look.node) not in told:
             told.add(id(look.node))
             yield Hit(
