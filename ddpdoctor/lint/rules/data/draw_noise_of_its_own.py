@@ -53,6 +53,7 @@ from ddpdoctor.lint.engine.libraries.torch import ORDERINGS, VIEWS
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.sharding import loops, passes, shards
+from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP205", name="same-noise-everywhere", confidence="likely")
@@ -139,7 +140,8 @@ def _drawn(run: Run) -> Iterator[Hit]:
         loop = next((each for each in reversed(loops(way)) if id(each) in trained), None)
         if loop is None or id(loop) in told or not _goes_through_a_shard(run, loop):
             continue
-        if _is_a_mask(run, event.values.get("result", NONE), frozenset()):
+        drawn = event.values.get("result", NONE)
+        if _is_a_mask(run, drawn, frozenset()) or _is_searched_from(run, drawn):
             continue
         told.add(id(loop))
         at, other = (event, seed) if again is None else (again, event)
@@ -180,6 +182,14 @@ def _drawn_of_its_own(run: Run) -> Iterator[Hit]:
             help="seed the generator with seed + rank",
             path=event.path,
         )
+
+
+def _is_searched_from(run: Run, drawn: Value) -> bool:
+    """Whether a search by gradients begins there, which each rank's own samples lead elsewhere."""
+    begun = (each for each, made in run.vm.made.items() if made.by == "requires_grad_")
+    return any(
+        each.what == drawn.what for one in begun for each in origins(run, Value(one), "forward")
+    )
 
 
 def _is_an_order(run: Run, drawn: Value) -> bool:
