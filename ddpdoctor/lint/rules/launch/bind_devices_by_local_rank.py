@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.objects import keyed
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    FIRST_HOST,
     LOCAL_RANK,
     RANKS,
     Const,
@@ -80,10 +81,22 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def clears(run: Run) -> Iterator[tuple[ast.AST, str]]:
-    """The indices of a program whose ranks are all of one machine."""
+    """The indices of a program whose ranks are all of one machine, and those that it may reach."""
     for event, _, is_right in _numbered(run):
         if is_right:
             yield _index(event.node), event.path
+    for path in run.vm.files if run.is_entry and run.vm.there == FIRST_HOST else ():
+        source = run.source(path)
+        calls = source.nodes if source is not None else ()
+        yield from ((_index(each), path) for each in calls if _names_a_device(each))
+
+
+def _names_a_device(node: ast.AST) -> bool:
+    """Whether it is written as what takes a device is, of whatever."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return name in ("device", "set_device") or any(each.arg in _NAMES for each in node.keywords)
 
 
 def _numbered(run: Run) -> Iterator[tuple[Event, Value, bool]]:
