@@ -18,7 +18,8 @@ class _Sparing:
         """Its parameters, and --help."""
         parameters = super().get_params(ctx)  # type: ignore[misc]
         for each in parameters:
-            if hasattr(each, "get_runtime_param") and "get_runtime_param" not in vars(each):
+            known = hasattr(each, "get_runtime_param") and hasattr(each, "type_descriptor")
+            if known and "get_runtime_param" not in vars(each):
                 each.get_runtime_param = partial(_Conversion, each.get_runtime_param)
         return parameters
 
@@ -39,8 +40,8 @@ class _Conversion:
 
     def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
         wanted = param.type_descriptor.annotation
-        if wanted == list[str]:
-            return list(value or ())
         if value is None or (isinstance(wanted, type) and isinstance(value, wanted)):
             return value
+        if wanted == list[str] and isinstance(value, (list, tuple)):
+            return list(value)
         return self._make().coerce(value, param=param, ctx=ctx)

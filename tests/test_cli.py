@@ -13,10 +13,14 @@ import sys
 import tomllib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import typer
+from typer.main import get_command
 
 import ddpdoctor.check
 import ddpdoctor.environment
@@ -723,3 +727,28 @@ def test_every_option_says_what_it_is_for_and_what_it_takes(command: str, capsys
         told = " ".join(option.split())
         assert re.search(r"[A-Za-z-]{2,}>? .*[a-z]\w+.*\.", told), told
         assert not re.search(r"<(int|float|str|list)|--no-statistics", told), told
+
+
+def test_what_is_not_converted_is_what_typer_would_make_of_it() -> None:
+    """Of all defaults, and of text where text is asked for."""
+    group: Any = get_command(cli.application())
+    with group.make_context("ddpdoctor", [], resilient_parsing=True) as context:
+        told = 0
+        for command in (group.get_command(context, name) for name in group.list_commands(context)):
+            for each in command.get_params(context):
+                if "get_runtime_param" not in vars(each):
+                    continue  # --help, and all of a typer that converts otherwise
+                for value in (each.get_default(context), None, "text", ("a", "b")):
+                    assert taken(each.get_runtime_param, each, context, value) == taken(
+                        partial(type(each).get_runtime_param, each), each, context, value
+                    ), (command.name, each.name, value)
+                    told += 1
+    assert told > 300 or not hasattr(typer.core.TyperOption, "get_runtime_param")
+
+
+def taken(make: Callable[[], Any], parameter: Any, context: Any, value: Any) -> object:
+    """What a parameter makes of a value; "no" where it takes none such."""
+    try:
+        return make().coerce(value, param=parameter, ctx=context) or None
+    except typer.BadParameter:
+        return "no"

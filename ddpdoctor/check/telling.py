@@ -1,7 +1,4 @@
-"""What one run of `check` found.
-
-CheckReport.of(pitfalls, verdicts, backend="gloo", nproc=4, started=..., seconds=12.3)
-"""
+"""What one run of `check` found."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
-from typing import Any, Self
+from typing import Self
 
 from pydantic import computed_field
 
@@ -92,11 +89,19 @@ class CheckReport(Kept):
     """Variants that `--suite quick` did not start, for they need a launcher of their own."""
 
     @classmethod
-    def of(cls, pitfalls: Sequence[Pitfall], verdicts: Iterable[Verdict], **run: Any) -> Self:
-        """Take down the versions of this machine, and order the verdicts as the catalogue does.
-
-        `run` is what else is known of it, by the names of the fields.
-        """
+    def of(
+        cls,
+        pitfalls: Sequence[Pitfall],
+        verdicts: Iterable[Verdict],
+        *,
+        backend: str,
+        nproc: int,
+        started: datetime,
+        seconds: float,
+        launcher_seconds: float = 0.0,
+        left_out: int = 0,
+    ) -> Self:
+        """Take down the versions of this machine, and order the verdicts as the catalogue does."""
         places = [(p.code, variant.name) for p in pitfalls for variant in p.variants]
         return cls(
             python=platform.python_version(),
@@ -107,7 +112,12 @@ class CheckReport(Kept):
                 for pitfall in pitfalls
             ),
             verdicts=tuple(sorted(verdicts, key=lambda v: places.index((v.code, v.variant)))),
-            **run,
+            backend=backend,
+            nproc=nproc,
+            started=started,
+            seconds=seconds,
+            launcher_seconds=launcher_seconds,
+            left_out=left_out,
         )
 
     @computed_field  # type: ignore[prop-decorator]

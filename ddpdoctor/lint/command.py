@@ -17,9 +17,8 @@ from ddpdoctor.lint.linter import Result, lint
 from ddpdoctor.lint.report import Report
 from ddpdoctor.lint.rule import Diagnostic, Trouble
 from ddpdoctor.lint.suppression import is_suppressed
-from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.gravity import FailOn
-from ddpdoctor.report.output import OutputError, Page, check_writable, write_file
+from ddpdoctor.report.output import OutputError, Page, write_file
 
 _ROUNDS = 10
 _STDIN = "-"
@@ -116,10 +115,6 @@ def _examined(options: LintOptions, stdin: bytes | None) -> _Examined:
 
 
 def _run(options: LintOptions, stdin: bytes | None, out: TextIO, err: TextIO) -> int:
-    if options.format not in [*ReportFormat]:
-        raise UsageError(f"no format {options.format!r}; there are {', '.join(ReportFormat)}")
-    if options.output:
-        check_writable(options.output)
     seen = _examined(options, stdin)
     if missing := _nothing_read(seen):
         raise UsageError(missing)

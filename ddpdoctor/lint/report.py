@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ddpdoctor.lint.rule import Diagnostic, Trouble
+from ddpdoctor.report.words import count
 
 if TYPE_CHECKING:
     from ddpdoctor.report.model import Report as Told
@@ -41,10 +42,8 @@ class Report:
         """One line for people."""
         certain = sum(each.confidence == "certain" for each in self.diagnostics)
         likely = len(self.diagnostics) - certain
-        parts = [f"{len(self.diagnostics)} finding{'s' * (len(self.diagnostics) != 1)}"]
-        if self.diagnostics:
-            parts[0] += f" ({certain} certain, {likely} likely)"
-        parts[0] += f" in {self.files} file{'s' * (self.files != 1)}"
+        sure = f" ({certain} certain, {likely} likely)" if self.diagnostics else ""
+        found = count(len(self.diagnostics), "finding")
         fixable = sum(each.fix is not None for each in self.diagnostics)
         others = {
             "fixed": self.fixed,
@@ -53,7 +52,12 @@ class Report:
             "checked in part": len(self.cut),
             "fixable with --fix": fixable,
         }
-        return ", ".join([*parts, *(f"{n} {what}" for what, n in others.items() if n)])
+        return ", ".join(
+            [
+                f"{found}{sure} in {count(self.files, 'file')}",
+                *(f"{n} {what}" for what, n in others.items() if n),
+            ]
+        )
 
     def told(self) -> Told:
         """What every format shows of it."""

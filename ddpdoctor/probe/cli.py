@@ -193,7 +193,9 @@ def _alone(nproc: int, backend: str, terms: Terms) -> tuple[Measured | None, lis
             return local.probe(nproc, backend, terms, on_stage), []
     except local.RankLost as lost:
         cure = "Look at what ended it: memory, a limit, or somebody's kill."
-        return None, [finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), proven=True)]
+        return None, [
+            finding("DDP723", "error", str(lost), cure, ranks=(lost.rank,), certainty="proven")
+        ]
     finally:
         if drawn.live.is_started:  # else it would end a line that it never began
             drawn.stop()

@@ -48,7 +48,7 @@ def _wrong_results(measured: Measured) -> Iterator[Finding]:
                 "Take another backend or version; report it with the output of `ddpdoctor env`.",
                 ranks=check.ranks,
                 notes=(check.detail, f"backend: {measured.backend}"),
-                proven=True,
+                certainty="proven",
             )
 
 
@@ -66,7 +66,7 @@ def _mixed_versions(measured: Measured) -> Iterator[Finding]:
             f"ranks have {len(versions)} different versions of torch",
             "Install the same torch on every host.",
             notes=by_version,
-            proven=True,
+            certainty="proven",
         )
 
 
@@ -85,7 +85,7 @@ def _unlike_variables(measured: Measured) -> Iterator[Finding]:
                 "Set it in the file that starts the job on all of them.",
                 ranks=fewest,
                 notes=[f"{value}: {named(ranks)}" for value, ranks in by_value.items()],
-                proven=True,
+                certainty="proven",
             )
 
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ddpdoctor.catalog import Finding, Kind, RankPlace
 from ddpdoctor.evidence import named
 
 if TYPE_CHECKING:
+    from ddpdoctor.catalog import Finding, Kind, RankPlace
     from ddpdoctor.report.model import Report
 
 KINDS: dict[Kind, str] = {"broken": "broken", "documented": "advice", "fix": "fix"}

@@ -75,13 +75,13 @@ def run(
     if asked.format_ is not ReportFormat.text and asked.target is None:
         raise Complaint(f"--format {asked.format_} needs -o FILE: stdout belongs to the job")
 
-    if tui and not _has_terminal():
-        raise Complaint("--tui needs a terminal")
-
     from ddpdoctor.evidence import OUTPUT
     from ddpdoctor.run import folder, session
-    from ddpdoctor.run.job import CannotStart, Signals
+    from ddpdoctor.run.job import CannotStart, Signals, is_terminal
     from ddpdoctor.run.teller import Teller
+
+    if tui and not (is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Complaint("--tui needs a terminal")
 
     teller = Teller(command, output.Page.of(sys.stderr, asked.colour.value), redact=redact)
     mistakes = complaining_about(CannotStart, folder.UsedBefore)
@@ -106,12 +106,6 @@ def run(
             teller.conclude(report, outcome.last_words, outcome.summary)
             _write(report, asked, chosen, redact=redact)
     raise typer.Exit(code)
-
-
-def _has_terminal() -> bool:
-    from ddpdoctor.run.job import is_terminal
-
-    return is_terminal() and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from ddpdoctor.environment.checks.finding import finding, setting, unset
 from ddpdoctor.environment.checks.job import local_ranks
 from ddpdoctor.environment.model import DriverFailure, Environment, Kernel, Torch
 from ddpdoctor.environment.variables import known
+from ddpdoctor.report.words import count
 
 _WITHOUT_PEERS = "RTX 40"
 """GPUs that cannot read each other's memory, and of which older drivers say that they can."""
@@ -114,7 +115,7 @@ def too_few(environment: Environment) -> Iterator[Finding]:
         yield finding(
             "DDP106",
             "warning",
-            f"{ranks} ranks on this machine see {visible} GPU{'s' * (visible > 1)}",
+            f"{ranks} ranks on this machine see {count(visible, 'GPU')}",
             f"Start {visible} ranks per node: torchrun --nproc-per-node={visible}",
             notes=(
                 "NCCL refuses two ranks on one device",
@@ -160,7 +161,7 @@ def without_support(environment: Environment) -> Iterator[Finding]:
     yield finding(
         "DDP726",
         "warning",
-        f"{_counted(len(gpus), 'GPU')} here, and torch {torch.version} is built for CPUs alone",
+        f"{count(len(gpus), 'GPU')} here, and torch {torch.version} is built for CPUs alone",
         "Install a build of torch for this driver's CUDA: pytorch.org, Get started.",
         notes=(
             "torch.cuda.is_available() is False, and init_process_group('nccl') raises",
@@ -228,7 +229,7 @@ def unhealthy(environment: Environment) -> Iterator[Finding]:
             yield finding(
                 "DDP725",
                 "warning",
-                f"GPU {gpu.index} has had {_counted(gpu.uncorrected, 'uncorrected memory error')}",
+                f"GPU {gpu.index} has had {count(gpu.uncorrected, 'uncorrected memory error')}",
                 "Reset it or reboot; leave it out if they come again.",
                 notes=("a rank on it may crash, or hang the others",),
                 commands=(f"nvidia-smi -i {gpu.index} -q -d ECC,PAGE_RETIREMENT",),
@@ -238,16 +239,12 @@ def unhealthy(environment: Environment) -> Iterator[Finding]:
         yield finding(
             "DDP725",
             "warning",
-            f"the kernel's log has {_counted(len(environment.xids), 'fault')} of GPUs (Xid)",
+            f"the kernel's log has {count(len(environment.xids), 'fault')} of GPUs (Xid)",
             "Look the last number up in NVIDIA's list of Xid errors.",
             notes=environment.xids,
             commands=("dmesg | grep Xid",),
             certainty="evidence",
         )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def divided(environment: Environment) -> Iterator[Finding]:
@@ -291,7 +288,7 @@ def far_from_network(environment: Environment) -> Iterator[Finding]:
         yield finding(
             "DDP718",
             "warning",
-            f"{_counted(len(bridges), 'PCI bridge')} with ACS: GPUs meet by way of the CPU",
+            f"{count(len(bridges), 'PCI bridge')} with ACS: GPUs meet by way of the CPU",
             "Switch ACS off in the BIOS, or for each bridge at boot.",
             notes=(
                 f"bridges: {', '.join(bridges[:6])}",

@@ -1,4 +1,4 @@
-"""The codes that `env` gives, and how a finding of it is put together."""
+"""The codes that `env` and `probe` give, and how a finding of theirs is put together."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ TITLES = {
     "DDP716": "fabric-port-down",  # of an InfiniBand or RoCE device
     "DDP717": "unfit-checkpoint-folder",  # no replace, no fsync, no locks, or full
     "DDP718": "kernel-setting",  # that slows ranks, or keeps people from looking into them
+    "DDP720": "wrong-result",
+    "DDP721": "slow-link",
+    "DDP722": "slow-rank",
+    "DDP723": "peer-lost",
+    "DDP724": "slower-than-before",
     "DDP725": "unhealthy-gpu",  # the driver or the fabric manager says so
     "DDP726": "torch-without-gpus",  # GPUs are here, and torch was built without
     "DDP719": "hosts-differ",  # in variables or hardware, by `env --compare`
@@ -53,18 +58,19 @@ def finding(
     cause: str,
     cure: str,
     *,
+    ranks: Iterable[int] = (),
     notes: Iterable[str] = (),
     commands: Iterable[str] = (),
     certainty: Certainty = "proven",
     applicability: Literal["safe", "unsafe", "manual"] = "manual",
 ) -> Finding:
-    """A finding about this machine or process; no rank is to blame."""
+    """A finding about machines or processes; of `env`, no rank is to blame."""
     return Finding(
         code=code,
         title=TITLES[code],
         severity=severity,
         certainty=certainty,
-        ranks=(),
+        ranks=tuple(ranks),
         places=(),
         cause=cause,
         cure=Cure(text=cure, commands=tuple(commands), applicability=applicability),

@@ -19,6 +19,7 @@ from ddpdoctor.environment.model import (
     Unknown,
 )
 from ddpdoctor.environment.variables import known
+from ddpdoctor.report.words import count
 
 MIB = 1 << 20
 # What Docker and Kubernetes give a container unless told otherwise.
@@ -90,8 +91,8 @@ def _shared_cpus(
     yield finding(
         "DDP603",
         "warning" if by or not on_gpus else "info",
-        f"{ranks} rank{'s' * (ranks > 1)} of {threads} threads: {ranks * threads}"
-        f" on {cpus.usable} CPU{'s' * (cpus.usable > 1)}",
+        f"{count(ranks, 'rank')} of {threads} threads: {ranks * threads}"
+        f" on {count(cpus.usable, 'CPU')}",
         f"Set {by or 'OMP_NUM_THREADS'}={fair}.",
         notes=(
             (f"{by} counts for each rank by itself", known()[by].reader)
