@@ -132,6 +132,7 @@ def complaint(capsys: Capture) -> str:
         ("check --select ''", "a CODE is empty"),
         ("check --ignore ,", "a CODE is empty"),
         ("lint --select '' /dev/null", "a CODE is empty"),
+        ("lint --format xml /dev/null", "'xml' is not one of 'text'"),
         ("check -o /proc/report.json", "cannot write /proc/report.json"),
         ("check -o .", "it is a folder"),
         ("check --run-dir /proc/runs", "cannot make the folder /proc/runs"),

@@ -90,7 +90,7 @@ def test_rules_are_selected_by_prefix_and_name(
 
 @pytest.mark.parametrize(
     "options",
-    [{"select": ("DDP9",)}, {"format": "nonsense"}, {"config": Path("no.toml")}],
+    [{"select": ("DDP9",)}, {"config": Path("no.toml")}],
 )
 def test_a_usage_error_is_one_line_and_exit_code_2(lint: Lint, options: dict[str, object]) -> None:
     write("hang.py", HANG)
