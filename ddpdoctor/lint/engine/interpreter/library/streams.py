@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
+from ddpdoctor.lint.engine.interpreter.store import ROUNDS
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Step, events
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
@@ -14,10 +15,13 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tensor,
     Term,
     Value,
+    What,
+    how_many,
     local,
     within,
 )
 
+OWN_LINES = "the lines of a file are dealt out one by one: some ranks get one more than others"
 OWN_LENGTH = "each rank has samples of its own part alone, of which each may give another number"
 
 
@@ -29,14 +33,16 @@ def note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
         if any(why.text == KEPT for why in chain):
             why = vm.why(KEPT, node)
             vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
-    uneven: Event | None = None
+    uneven: tuple[Event, str] | None = None
     for event, way in events(workers, "yielded", "bound"):
         if event.kind == "bound":
             uneven = None if _is_agreed_on(event.values["bound"]) else uneven
         elif _is_of_own_parts(way):
-            uneven = event
+            uneven = event, OWN_LENGTH
+        elif _is_of_own_lines(vm, way):
+            uneven = event, OWN_LINES
     if uneven is not None:
-        why = vm.why(OWN_LENGTH, uneven.node)
+        why = vm.why(uneven[1], uneven[0].node)
         vm.store.put((loader, "#uneven"), Value(NOTHING, local("data", False), why))
 
 
@@ -52,6 +58,36 @@ def _is_of_own_parts(way: tuple[Step, ...]) -> bool:
         return False
     first = dealt + 1 if _goes_through_own(way[dealt]) else dealt
     return any(isinstance(step.node, Loop) and _is_as_long(step.node.count) for step in way[first:])
+
+
+def _is_of_own_lines(vm: Machine, way: tuple[Step, ...]) -> bool:
+    """Whether the rank goes once through a file, as nobody has cut it, and takes its own lines."""
+    for number, step in enumerate(way):
+        if isinstance(step.node, Loop) and isinstance(step.node.node, ast.While):
+            return False  # there is no end to it, or its own
+        if _goes_through_a_file(vm, step):
+            return any(map(_deals, way[number + 1 :]))
+    return False
+
+
+def _goes_through_a_file(vm: Machine, step: Step) -> bool:
+    """Whether it is a loop through the lines of an open file, numbered or not."""
+    if not isinstance(step.node, Loop) or step.begun is None:
+        return False
+    over, content = step.begun.values["over"], step.begun.values["content"]
+    return _is_of_a_file(vm, over.what) or _is_of_a_file(vm, how_many(content.what))
+
+
+def _is_of_a_file(vm: Machine, what: What) -> bool:
+    """Whether it is an open file, all its lines, or as many as there are of them."""
+    match what:
+        case Ref(number=number):
+            return vm.objects[number].type == "file"
+        case Term(op="call", args=("readlines", of, *_)):
+            return _is_of_a_file(vm, of)
+        case Term(op=op, args=(of,)):
+            return op == ROUNDS and _is_of_a_file(vm, of)
+    return False
 
 
 def _deals(step: Step) -> bool:
