@@ -221,7 +221,7 @@ def test_findings_of_lint_are_told_without_what_only_readers_of_logs_need(tmp_pa
     file.write_text(
         "import torch.distributed as dist\n\nif dist.get_rank() == 0:\n    dist.barrier()\n"
     )
-    slow = {"ddpdoctor.evidence.whole", "torch"}
+    slow = {"ddpdoctor.evidence.whole", "yaml", "torch"}
     assert _imported_by(["lint", "--no-cache", str(file)], 1, slow) == "[]"
 
 
