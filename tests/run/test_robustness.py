@@ -240,6 +240,7 @@ def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(
     assert "2 of its ranks go on" in err
 
 
+@pytest.mark.thorough
 def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Path) -> None:
     # Python 3.12 warns of a fork where there are threads, as torch's own.
     code, out, err = ended(ranks(2, "odd"), *AS_JSON, PYTHONWARNINGS="ignore::DeprecationWarning")
@@ -258,6 +259,7 @@ def test_a_program_that_replaces_itself_is_watched_as_what_it_becomes(ended, tmp
     assert report_of(tmp_path)["attempts"][0]["world_size"] == 2
 
 
+@pytest.mark.thorough
 def test_attempts_are_told_apart(ended, tmp_path: Path) -> None:
     command = ["torchrun", "--standalone", "--nproc-per-node=2", "--max-restarts=1", str(JOB)]
     code, _, _ = ended([*command, "sometimes"], *AS_JSON)

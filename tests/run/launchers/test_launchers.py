@@ -135,9 +135,6 @@ LAUNCHERS = [
     ),
 ]
 PLAINEST = "torchrun"
-of_each = pytest.mark.parametrize(
-    "launcher", LAUNCHERS, ids=lambda launcher: launcher.name, indirect=True
-)
 
 
 def _every_time(*names: str) -> pytest.MarkDecorator:
@@ -255,7 +252,7 @@ def line_of(script: Path, mark: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
 
 
-@of_each
+@_every_time(PLAINEST, "accelerate", "mpirun", "srun", "Lightning")
 def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     run = begin(launcher.starts("well"))
     code, out, err = run.ended()
