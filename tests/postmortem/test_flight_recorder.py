@@ -63,11 +63,10 @@ def dump(entries: list[dict[str, Any]], world: int) -> dict[str, Any]:
 
 def barrier_on_rank_0(world: int = 3, backend: str = "nccl") -> dict[int, dict[str, Any]]:
     """Two all_reduces on all ranks, then a barrier on rank 0 and an all_reduce on the others."""
-    both = [entry(n, "all_reduce", 5, done=True, backend=backend) for n in (1, 2)]
     return {
         rank: dump(
             [
-                *both,
+                *(entry(n, "all_reduce", 5, done=True, backend=backend) for n in (1, 2)),
                 entry(3, "barrier", 8, done=False, backend=backend)
                 if rank == 0
                 else entry(3, "all_reduce", 5, done=False, backend=backend),
