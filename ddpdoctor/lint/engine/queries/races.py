@@ -94,7 +94,7 @@ def _races(run: Run) -> Iterator[Race]:
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
-            if _is_one_or_the_other(at, to, _path(load)):
+            if _is_one_or_the_other(at, to, _path(load)) or _is_read_before(at, to):
                 continue
             if _polls(run, order, save, at, load, to) or _tries_again(to):
                 continue
@@ -202,6 +202,11 @@ def _is_one_or_the_other(one: Way, other: Way, path: Value | None) -> bool:
     asked = [x for x in within(chosen[-1].condition.what) if isinstance(x, Term) and x.op == "disk"]
     is_of_it = path is not None and any(path.what in each.args for each in asked)
     return is_of_it or not chosen[-1].condition.agree.divergent
+
+
+def _is_read_before(save: Way, load: Way) -> bool:
+    """Whether who reads, on an arm of its own, has yet to come to where the writer has been."""
+    return stand_apart(save, load) and _waits_for(load, save)
 
 
 def rushes(run: Run) -> Iterator[Race]:
