@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ddpdoctor.annotate import real_file
 from ddpdoctor.annotate.text import read as parsed
-from ddpdoctor.catalog import Cure, Finding
+from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Evidence, Place, RankEvidence
 
 if TYPE_CHECKING:
@@ -52,6 +52,29 @@ def is_unexplained(finding: Finding) -> bool:
     """Whether it may come of something that the source alone tells of."""
     is_standstill = finding.code == "DDP400" and finding.title in _STANDSTILLS
     return is_standstill or finding.code in _COMES_OF
+
+
+def explained(
+    evidence: Evidence, read: Sequence[Diagnostic], found: Sequence[Finding]
+) -> list[Finding]:
+    """The findings, and below them what was read of where they come from."""
+    chained = [_with_its_chain(each, read) for each in found]
+    return [*chained, *explaining(evidence, read, found)]
+
+
+def _with_its_chain(finding: Finding, read: Iterable[Diagnostic]) -> Finding:
+    """With the places by which lint knows of the same at the same line."""
+    if finding.code not in _COMES_OF:
+        return finding
+    here = [(real_file(at.place.file), at.place.line) for at in finding.places if at.place]
+    same = (each for each in read if each.code == finding.code and (each.path, each.line) in here)
+    chain = {(at.path, at.line): at.message for each in same for at in each.related}
+    more = (
+        RankPlace(ranks=(), place=Place(*place, ""), doing=said)
+        for place, said in chain.items()
+        if place not in here
+    )
+    return finding.model_copy(update={"places": (*finding.places, *more)})
 
 
 def explaining(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from ddpdoctor.annotate.reading import executed, explaining, is_unexplained, read, unobserved
+from ddpdoctor.annotate.reading import executed, explained, is_unexplained, read, unobserved
 from ddpdoctor.catalog import Finding
 from ddpdoctor.evidence import Evidence
 
@@ -63,11 +63,11 @@ class Reading:
         return unobserved(lines, self._said, found), left
 
     def explain(self, evidence: Evidence, found: Sequence[Finding]) -> list[Finding]:
-        """What the source shows of where these findings come from, if they do not say it."""
+        """The findings, with what the source shows of where they come from."""
         if not any(map(is_unexplained, found)):
-            return []
+            return list(found)
         self._come_to_its_end(evidence)
-        return explaining(evidence, self._said, found)
+        return explained(evidence, self._said, found)
 
     def _come_to_its_end(self, evidence: Evidence) -> Mapping[str, set[int]]:
         """Read what ranks have executed, as far as there is time, and say what that is."""

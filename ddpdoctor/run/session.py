@@ -202,7 +202,7 @@ def _follow(
         session.not_seen = _not_seen(session, options.run_dir)
         if worlds.latest is not None:
             evidence = worlds.latest.evidence
-            session.findings += reading.explain(evidence, session.findings)
+            session.findings = reading.explain(evidence, session.findings)
             if exit_code(status) == 0 and not _has_error(session):
                 only_read, session.unread = reading.conclude(evidence, session.findings)
                 session.findings += only_read

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ddpdoctor.annotate.reading import executed, explaining, read, unobserved
+from ddpdoctor.annotate.reading import executed, explained, explaining, read, unobserved
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.evidence import Evidence, Place, RankEvidence, Stuck
 
@@ -146,6 +146,17 @@ def test_why_ranks_have_other_data_is_told_by_the_source(
     assert explaining(Evidence(2, []), read([str(file)]), [*found, unlike]) == []
 
 
+def test_what_is_read_of_the_same_at_the_same_line_gives_its_chain(tmp_path: Path) -> None:
+    file = tmp_path / "train.py"
+    file.write_text((SAMPLES / "DDP207_last_piece_bad.py").read_text("utf-8"), "utf-8")
+    here, there = (Place(str(each), 20, "main") for each in (file, tmp_path / "other.py"))
+    uneven = [observed("DDP207", "uneven-batches", each) for each in (here, there)]
+    told, unread = explained(Evidence(2, []), read([str(file)]), uneven)
+    assert [at.place.line for at in told.places if at.place] == [20, 11, 32]
+    assert unread == uneven[1]
+
+
+SAMPLES = Path(__file__).parents[1] / "lint/samples"
 SPLIT = """\
 import torch
 import torch.distributed as dist
