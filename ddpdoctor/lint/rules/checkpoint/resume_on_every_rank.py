@@ -133,6 +133,7 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             call.node if call else _loaded_there(loads, event, way) or event.node,
             "this state is restored on some ranks only: the others go on with their own",
             notes=(Related.at(apart.place, "only some ranks pass this condition"),),
+            why=apart.condition.why,
             help="load on every rank, or broadcast what was loaded",
             confidence="certain"
             if who.sure and run.is_entry and not _are_objects_sent(run, event, order)
