@@ -34,6 +34,7 @@ SAID = {
     "DDP307 rank-local-skip": "RuntimeError: Skipping the `training_step` by returning None in "
     "distributed training is not supported. It is recommended that you rewrite your training logic",
     "DDP403 collective-shape-mismatch": "RuntimeError: op.preamble.length <= op.nbytes",
+    "DDP403 root-outside-its-group": "ValueError: Global rank 0 is not part of group <torch.x>",
     "DDP500 unreadable-checkpoint": "RuntimeError: PytorchStreamReader failed reading file data/0: "
     "file read failed",
     "DDP604 shared-memory-exhausted": "RuntimeError: DataLoader worker (pid 5) is killed by "

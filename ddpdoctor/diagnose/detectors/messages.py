@@ -275,6 +275,14 @@ MESSAGES = (
         "Call the same collectives in the same order on every rank.",
     ),
     Message(
+        r"ValueError: Global rank (\d+) is not part of group",
+        "DDP403",
+        "root-outside-its-group",
+        "rank {0} was named as the root, or the peer, in a group of {ranks} that it is not in: src "
+        "and dst count the ranks of the whole job.",
+        "Count within the group: group_src=0 (group_dst=0), or src=dist.get_global_rank(group, 0).",
+    ),
+    Message(
         r"Detected mismatch between collectives on ranks|op\.preamble\.length <= op\.nbytes",
         "DDP403",
         "collective-shape-mismatch",
