@@ -68,6 +68,8 @@ class Collective:
     """What was put in carries a graph."""
     in_join: bool = False
     """The user's own line called it, inside of `Join`."""
+    again: bool = False
+    """What is reduced in place is the very tensor of such a call before."""
 
 
 MAKING_GROUPS = "(groups)"

@@ -30,6 +30,9 @@ _REDUCED = frozenset({"all_reduce", "reduce"})
 _THEIRS = ("/distributed_c10d.py", "/c10d_logger.py", "/contextlib.py")
 _ASKING = ("get_future", "is_completed", "synchronize", "result", "block_current_stream")
 _followed: dict[int, weakref.ref[Any]] = {}
+_reduced: dict[int, weakref.ref[Any]] = {}
+_MOST = 64
+"""Tensors that are remembered as reduced in place."""
 
 
 @harmless
@@ -42,6 +45,8 @@ def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
     first = _first(inputs)
     if first is not None and (_has_graph(first) or (op in _FILLED and _is_detached(first))):
         found["graph"] = True
+    if op == "all_reduce" and first is not None and _was_reduced(first):
+        found["again"] = True
     if op in _REDUCED and first is not None and _is_small(first) and not _goes_back():
         values = first.detach().reshape(-1).tolist()
         found["content"] = _digest(values)
@@ -58,6 +63,19 @@ def facts(op: str, args: tuple[Any, ...], averages: Averages) -> dict[str, Any]:
     elif op in _REDUCED and first is not None and _is_small(first, whole=True):
         found["some"] = _spread(first.detach().reshape(-1).tolist())
     return found
+
+
+def _was_reduced(tensor: Any) -> bool:
+    """Whether it is one that was reduced in place before; it is from now on."""
+    before = _reduced.get(id(tensor))
+    if before is not None and before() is tensor:
+        return True
+    if len(_reduced) >= _MOST:
+        for number in [number for number, kept in _reduced.items() if kept() is None]:
+            del _reduced[number]
+    if len(_reduced) < _MOST:
+        _reduced[id(tensor)] = weakref.ref(tensor)
+    return False
 
 
 def _spread(values: list[Any]) -> list[Any]:

@@ -1655,6 +1655,57 @@ def totalled(*, copied: bool) -> None:
     leave()
 
 
+class TwoHeads(nn.Module):
+    """Each pass uses one of its heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList([nn.Linear(3, 1), nn.Linear(3, 1)])
+
+    def forward(self, x: torch.Tensor, head: int) -> torch.Tensor:
+        return cast(Tensor, self.heads[head](x))
+
+
+def a_head_for_each_micro_batch() -> None:
+    """The last pass of a step, which is reduced, leaves out what the ones before have used."""
+    join()
+    model = DistributedDataParallel(TwoHeads(), find_unused_parameters=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(12):
+        optimizer.zero_grad()
+        with model.no_sync():
+            model(torch.rand(4, 3), 0).square().mean().backward()
+        model(torch.rand(4, 3), 1).square().mean().backward()
+        optimizer.step()
+    del model, optimizer
+    leave()
+
+
+def told_between(*, copied: bool) -> None:
+    """Running totals of an epoch, told in the middle of it and at its end by lines of their own."""
+    rank = join()
+
+    def told() -> None:
+        dist.all_reduce(totals.clone() if copied else totals)  # the totals of an epoch
+
+    for _ in range(3):
+        totals = torch.zeros(2, dtype=torch.float64)
+        for step in range(4):
+            totals += torch.tensor([1.0, 0.5 + rank + step])
+            if step == 1:
+                told()
+        told()
+    leave()
+
+
+def totals_told_between() -> None:
+    told_between(copied=False)
+
+
+def copies_told_between() -> None:
+    told_between(copied=True)
+
+
 def totals_in_place() -> None:
     totalled(copied=False)
 

@@ -5,6 +5,9 @@ lines had led (one line may sum all meters in turn, two of them by one way), eac
 than the sum over all ranks of the call before, and less of no element. So it went on from that sum,
 which is on all ranks now, and the next one counts it once for every rank. Numbers that grow as fast
 by themselves would look the same, so it is evidence.
+
+Or at calls of one line, whatever led to it, of which each was given the very tensor that the one
+before had reduced in place; between them others may begin anew.
 """
 
 from __future__ import annotations
@@ -35,12 +38,11 @@ def detect(case: Case) -> Iterator[Finding]:
     told: set[Place] = set()
     for way, mine in lines[0].items():
         place = way[0]
+        if place in told:
+            continue
         calls = list(zip(*(of.get(way, []) for of in lines), strict=False))
-        if (
-            place in told
-            or any(len({call.seq for call in of}) > 1 for of in calls)
-            or not _goes_on(calls)
-        ):
+        every = list(zip(*(_at(of, place) for of in lines), strict=False))
+        if not _goes_on(calls) and not _is_given_again(every):
             continue
         told.add(place)
         yield Finding(
@@ -69,6 +71,12 @@ def _by_line(rank: RankEvidence) -> dict[tuple[Place, ...], list[Collective]]:
     return {way: of[:4] for way, of in found.items()}
 
 
+def _at(by_way: dict[tuple[Place, ...], list[Collective]], place: Place) -> list[Collective]:
+    """The calls of a line, in their order."""
+    calls = (call for way, of in by_way.items() if way[0] == place for call in of)
+    return sorted(calls, key=lambda call: call.seq)
+
+
 def _numbers(call: Collective) -> tuple[float, ...]:
     return call.values or call.some
 
@@ -79,12 +87,26 @@ def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
     One line may sum two totals in turn, as those of two metrics in a loop: then some number is less
     than that of the call before, which no number of one total is.
     """
-    if any(len({len(_numbers(c)) for c in call}) > 1 for call in calls):
+    if not all(map(_is_one_call, calls)):
         return False
     mine = [_numbers(call[0]) for call in calls]
     turns = 2 if any(a > b for of in pairwise(mine) for a, b in zip(*of, strict=False)) else 1
     is_enough = len(calls) - turns >= _ENOUGH
     return is_enough and all(_went_on(calls[first::turns]) for first in range(turns))
+
+
+def _is_given_again(calls: list[tuple[Collective, ...]]) -> bool:
+    """Whether, wherever one is given what the one before has reduced, it goes on from the sum."""
+    again = [of for of in pairwise(calls) if any(call.again for call in of[1])]
+    return len(again) >= _ENOUGH and all(
+        all(call.again for call in of[1]) and all(map(_is_one_call, of)) and _went_on([*of])
+        for of in again
+    )
+
+
+def _is_one_call(call: tuple[Collective, ...]) -> bool:
+    """Whether it is the same call of all ranks, of as many numbers."""
+    return len({each.seq for each in call}) == len({len(_numbers(each)) for each in call}) == 1
 
 
 def _went_on(calls: list[tuple[Collective, ...]]) -> bool:
