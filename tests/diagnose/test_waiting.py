@@ -263,6 +263,34 @@ def test_a_rank_whose_other_threads_communicate_may_still_bring_the_missing_call
     assert prove_deadlock(evidence) is None
 
 
+@pytest.mark.parametrize(
+    ("swapped", "seconds", "codes"), [(True, 9.0, ["DDP402"]), (True, 1.0, []), (False, 9.0, [])]
+)
+def test_calls_of_two_threads_that_met_under_one_number_are_told_if_they_do_not_fit(
+    swapped: bool, seconds: float, codes: list[str]
+) -> None:
+    evidence = two_ranks_apart().evidence()
+    mine, snapshot = Place("/home/u/train.py", 9, "step"), Place("/home/u/train.py", 4, "_loop")
+    for rank in evidence.ranks:
+        step = Collective("0", 23, "all_reduce", 0.0)
+        told = Collective("0", 24, "all_gather", 0.0, snapshot)
+        if swapped and rank.rank == 1:
+            step, told = replace(step, seq=24), replace(told, seq=23)
+        assert rank.stuck is not None
+        rank.stuck = replace(
+            rank.stuck,
+            since=NOW - seconds,
+            seen=NOW,
+            place=mine,
+            waiting=(step, told),
+            other_threads_communicate=True,
+        )
+    found = [each for each in diagnose(evidence) if each.title == "threads-cross"]
+    assert [each.code for each in found] == codes
+    places = [(at.ranks, at.place) for each in found for at in each.places]
+    assert places == ([((0,), mine), ((1,), snapshot)] if codes else [])
+
+
 def test_a_rank_that_idles_in_its_own_code_may_still_come() -> None:
     evidence = two_ranks_apart().evidence()
     assert evidence.ranks[1].stuck is not None
