@@ -3,11 +3,12 @@
 ## What it does
 Finds loaders over an IterableDataset whose reading never asks for the rank, or asks before there is
 a group that could tell it, or that is given the rank but loaded by several workers and never asks
-which worker it runs in.
+which worker it runs in. And loaders of a rank's own part that are handed to accelerate's prepare().
 
 ## Why is this bad?
 No sampler can shard a stream. Every rank trains on all of it: N times the work, no speed-up; with
-workers every sample comes once per worker.
+workers every sample comes once per worker. What is a rank's part already, and is dealt out again
+by accelerate, loses all but a part of that part.
 
 ## Example
 ```python
@@ -44,6 +45,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     made,
     numbers,
     prepared,
+    shards,
 )
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -54,6 +56,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield loaders over streams that are not dealt out."""
     if not any(True for _ in events(run.root, "wrap")):
         return
+    yield from _dealt_out_again(run)
     theirs = prepared(run)
     for number, loader in made(run, LOADER).items():
         if number in theirs or "rest" in loader.values or not is_stream(run, loader):
@@ -106,6 +109,27 @@ def check(run: Run) -> Iterator[Hit]:
                 notes=_read_at(work),
                 help="shard by get_worker_info() too",
                 path=loader.path,
+            )
+
+
+def _dealt_out_again(run: Run) -> Iterator[Hit]:
+    """Loaders of a rank's own part that accelerate deals out as if they were of all samples."""
+    loaders, sharded = made(run, LOADER), shards(run)
+    for event, _ in events(run.root, "prepare_loader"):
+        if not event.name.startswith("accelerate."):
+            continue
+        for number in numbers(event.values["object"]):
+            loader = loaders.get(number)
+            if loader is None or "rest" in loader.values:
+                continue
+            if number not in sharded and not (is_stream(run, loader) and is_dealt_out(run, loader)):
+                continue
+            yield Hit(
+                event.node,
+                "accelerate deals out again what is this rank's part already: most is never read",
+                notes=(Related.at(loader.place, "its loader is made, of the rank's own samples"),),
+                help="hand prepare() a loader of all samples, or leave this one out of it",
+                path=event.path,
             )
 
 

@@ -384,7 +384,7 @@ def _prepares(vm: Machine, call: Call) -> Value:
                 vm.store.put((found[-1].what, PERHAPS), each)
         elif type == "torch.utils.data.DataLoader":
             vm.store.put((each.what, "#prepared"), TRUE)
-            vm.emit("prepare_loader", "prepare", call.node, object=each)
+            vm.emit("prepare_loader", call.name, call.node, object=each)
             if (said := _says(vm, call.owner, "even_batches", False)) is not None:
                 vm.store.put((each.what, "#uneven"), said)
             found.append(each)
