@@ -63,9 +63,9 @@ def test_what_is_certain_in_lines_that_ranks_have_come_to_is_told(
     said = read(list(lines))
     found = unobserved(lines, said, [])
     assert [(each.code, each.certainty) for each in found] == [(c, "certain") for c in codes]
-    assert [[at.place.line for at in each.places] for each in found] == [[LOADS, LOADS - 1]] * len(
-        codes
-    ), "with the line that its evidence speaks of"
+    told = [LOADS, LOADS - 1, LOADS - 1]
+    lines_told = [[at.place.line for at in each.places] for each in found]
+    assert lines_told == [told] * len(codes), "with the lines that its evidence speaks of"
     assert unobserved(lines, said, found) == [], "what was told is not told again"
 
 
