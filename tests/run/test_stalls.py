@@ -55,8 +55,8 @@ class Listener:
 @pytest.fixture
 def in_a_stall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Watches a job in which rank 1 is late, with less patience than a user has."""
-    monkeypatch.setattr(stalled, "_LONG", 1.0)
-    monkeypatch.setattr(stalled, "_WORTH_A_WORD", 1.0)
+    monkeypatch.setattr(stalled, "_LONG", 3.0)
+    monkeypatch.setattr(stalled, "_WORTH_A_WORD", 3.0)
     for name, value in environment(tmp_path, {}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
