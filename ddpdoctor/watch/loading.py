@@ -58,8 +58,8 @@ class _Pass:
         """From which states of generators it was shuffled, and where."""
         self.every = 0
         """Each index that this divides is followed to its sample; 0 is none."""
-        self.chosen: deque[tuple[list[tuple[int, int]], int]] = deque()
-        """Of the batches that are on their way: which place holds which index, of how many."""
+        self.chosen: deque[list[tuple[int, int]]] = deque()
+        """Of the batches that are on their way: which place holds which index."""
         self.samples: deque[int] = deque()
         """Of the batches that are on their way: of how many samples they are."""
         self.meant: dict[int, list[str]] = {}
@@ -178,9 +178,9 @@ class Loading:
         current = _pass_of(iterator, self.log.steps)
         if current.mixed is self.log.mixed:
             self.log.mixed = None  # what is shuffled from here on are samples, not their order
-        current.samples.append(len(index) if isinstance(index, (list, tuple)) else 0)
+        several = isinstance(index, (list, tuple))
+        current.samples.append(len(index) if several else 0)
         if current.digesting:
-            several = isinstance(index, (list, tuple))
             current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
             if several and current.every >= 0:
                 self._follow(iterator, current, index)
@@ -196,15 +196,15 @@ class Loading:
         every = current.every
         if every > 0 and len(current.meant) < _FOLLOWED:
             places = [(n, i) for n, i in enumerate(index[:_PREFIX]) if i % every == 0]
-            current.chosen.append((places, len(index)))
+            current.chosen.append(places)
         else:
-            current.chosen.append(([], 0))
+            current.chosen.append([])
 
     @harmless
     def _note_meaning(self, current: _Pass, batch: Any) -> None:
-        places, many = current.chosen.popleft()
-        if places:
-            found = datasets.samples(batch, [place for place, _ in places], many)
+        if places := current.chosen.popleft():
+            wanted = [place for place, _ in places]
+            found = datasets.samples(batch, wanted, self.log.samples)
             current.meant.update(
                 (index, parts) for (_, index), parts in zip(places, found, strict=True) if parts
             )

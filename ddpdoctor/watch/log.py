@@ -48,9 +48,9 @@ class Log:
     def __init__(self) -> None:
         self.exiting = False
         self.steps = 0
+        """Optimizer steps of this process."""
         self.samples = 0
         """Of the batch that was drawn last; 0 where that is not known."""
-        """Optimizer steps of this process."""
         self.forwards = 0
         """Forward passes of wrappers that have begun, to build a graph."""
         self.trainer: int | None = None

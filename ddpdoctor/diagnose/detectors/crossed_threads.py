@@ -13,14 +13,16 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, way
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.waiting import agree
-from ddpdoctor.evidence import Collective, Stuck, named
+from ddpdoctor.diagnose.waiting import agree, normal_op
+from ddpdoctor.evidence import Collective, Place, Stuck, named
 
 _LONG = 5.0
-"""Seconds of waiting, which no two calls take that fit."""
+"""Seconds of waiting; calls that fit, and take as long, take back what was told."""
 
 Met = dict[int, tuple[Collective, Stuck]]
 """What met under one number, by rank."""
+Sides = dict[tuple[str, Place | None], list[int]]
+"""The ranks by what they called, and where."""
 
 
 @detector(precedence=343)
@@ -45,8 +47,11 @@ def detect(case: Case) -> Iterator[Finding]:
 
 
 def _finding(calls: Met) -> Finding:
-    numbers = tuple(calls)
-    told = "; ".join(f"{_words(call, stuck)} on rank {n}" for n, (call, stuck) in calls.items())
+    numbers, sides = tuple(calls), Sides()
+    for rank, (call, stuck) in calls.items():
+        sides.setdefault((normal_op(call.op), call.place or stuck.place), []).append(rank)
+    told = "; ".join(f"{op} at {place} on {named(ranks)}" for (op, place), ranks in sides.items())
+    (call, _), *_ = calls.values()
     return Finding(
         code="DDP402",
         title="threads-cross",
@@ -56,12 +61,12 @@ def _finding(calls: Met) -> Finding:
         ranks=numbers,
         places=tuple(
             RankPlace(
-                ranks=(number,),
-                place=call.place or stuck.place,
-                doing=f"{call.op} #{call.seq}",
-                stack=way(stuck) if call.place is None else (),
+                ranks=tuple(ranks),
+                place=place,
+                doing=f"{op} #{call.seq}",
+                stack=() if calls[ranks[0]][0].place else way(calls[ranks[0]][1]),
             )
-            for number, (call, stuck) in calls.items()
+            for (op, place), ranks in sides.items()
         ),
         cause=f"two threads of {named(numbers)} call collectives of one group, in an order of each "
         f"rank's own: the same number is {told}. They wait for each other.",
@@ -70,7 +75,3 @@ def _finding(calls: Met) -> Finding:
             "thread on all ranks, and its calls group=group."
         ),
     )
-
-
-def _words(call: Collective, stuck: Stuck) -> str:
-    return f"{call.op} at {call.place or stuck.place}"

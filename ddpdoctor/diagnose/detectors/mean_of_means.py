@@ -34,9 +34,9 @@ Counts = dict[Place, dict[int, dict[int, int]]]
 def detect(case: Case) -> Iterator[Finding]:
     """One finding, at the line where the counts are farthest apart."""
     ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
-    packed = frozenset.intersection(*map(_packed, ranks)) if ranks else frozenset()
     if len(ranks) < 2 or not case.ended_well or any(map(_exchanges_counts, ranks)):
         return
+    packed = frozenset.intersection(*map(_packed, ranks))
     apart = {
         place: whole
         for place, steps in _counts(ranks).items()

@@ -124,12 +124,15 @@ def as_met(run: Run, parting: Parting) -> bool:
     """Of a loop by names of a table: whether it goes by the order in which this rank met them."""
     over = _gone_through(run, parting)
     is_view = over is not None and (isinstance(over.what, Many) or run.vm.type_of(over) == "dict")
-    return is_view and of_a_table(run, parting)
+    return is_view and _is_a_table(run, over)
 
 
 def of_a_table(run: Run, parting: Parting) -> bool:
     """Of a loop: whether it goes by names of which the program has a few, all of them written."""
-    over = _gone_through(run, parting)
+    return _is_a_table(run, _gone_through(run, parting))
+
+
+def _is_a_table(run: Run, over: Value | None) -> bool:
     content = over and containers.content(run.vm, over)
     one = content.what.element.what if content and isinstance(content.what, Many) else None
     name = one.items[0].what if isinstance(one, Tuple) and one.items else one

@@ -126,7 +126,7 @@ def _dealt_out_again(run: Run) -> Iterator[Hit]:
                 continue
             yield Hit(
                 event.node,
-                "accelerate deals out again what is this rank's part already: most is never read",
+                "accelerate deals out again what is this rank's part already: some is never read",
                 notes=(Related.at(loader.place, "its loader is made, of the rank's own samples"),),
                 help="hand prepare() a loader of all samples, or leave this one out of it",
                 path=event.path,
