@@ -109,6 +109,7 @@ class _Heart:
             time.sleep(_BETWEEN_BUSY if self._is_busy else BEAT)
             with self.beating:
                 self._pending.write()
+                self._log.write_rest()
                 self._choose()
                 look = _look_at(self._main, self._turn())
                 if look is None:

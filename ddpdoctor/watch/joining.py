@@ -133,7 +133,7 @@ def _leave(log: Log, original: Any, *args: Any, **kwargs: Any) -> Any:
     if subgroup:
         log.write("dissolved", name=subgroup)
     else:
-        log.write("left", place=place)
+        log.write_later("left", place=place)
     return result
 
 

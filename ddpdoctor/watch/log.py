@@ -94,6 +94,7 @@ class Log:
         self.wrappers: list[weakref.ref[Any]] = []
         """The DDPs that were built, by their numbers."""
         self._early: deque[tuple[str, bytes]] | None = deque(maxlen=_EARLY_LIMIT)
+        self._later: deque[dict[str, Any]] = deque()
         self._lasting: list[bytes] = []
         self._lasting_size = 0
         os.register_at_fork(after_in_child=self._after_fork)
@@ -115,14 +116,31 @@ class Log:
 
     def write(self, kind: str, **fields: Any) -> None:
         """Append an event that happened now."""
+        event = _now(kind, fields)
+        self.write_rest()
+        self._write(event)
+
+    def write_later(self, kind: str, **fields: Any) -> None:
+        """Append an event that happened now, when the next one is or the heart beats.
+
+        To write is to let other threads run, and so to undo a race that there is without us.
+        """
+        self._later.append(_now(kind, fields))
+
+    def write_rest(self) -> None:
+        """Append what was left for later."""
+        with self._lock:
+            while self._later:
+                self._write(self._later.popleft())
+
+    def _write(self, event: dict[str, Any]) -> None:
         if self._early is None and self._fd < 0:
             return
-        event = {"k": kind, "t": time.monotonic(), **fields}
         line = json.dumps(event, separators=(",", ":"), default=str).encode() + b"\n"
         if self._early is not None:
-            self._early.append((kind, line))
+            self._early.append((event["k"], line))
         else:
-            self._append(kind, line)
+            self._append(event["k"], line)
 
     def way(self, frame: FrameType | None) -> int | None:
         """The number of the user's frames that lead here; a way that is new is written down.
@@ -156,6 +174,7 @@ class Log:
             self._path = None
             self._ways, self._codes = {}, []
             self._lasting, self._lasting_size = [], 0
+            self._later.clear()
 
     def _append(self, kind: str, line: bytes) -> None:
         with self._lock:
@@ -191,6 +210,10 @@ class Log:
         os.rename(draft, self._path)  # noqa: PTH104 - what pathlib calls is watched for renames
         before, self._fd, self._inode = self._fd, fd, inode
         os.close(before)
+
+
+def _now(kind: str, fields: dict[str, Any]) -> dict[str, Any]:
+    return {"k": kind, "t": time.monotonic(), **fields}
 
 
 def _open(path: Path) -> tuple[int, tuple[int, int] | None]:

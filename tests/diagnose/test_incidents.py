@@ -303,6 +303,32 @@ def test_a_rank_that_hung_in_the_teardown_is_told_with_the_line_that_destroys_th
     assert finding.place == TRAIN
 
 
+@pytest.mark.parametrize(("wrote", "told"), [(55.0, True), (55.2, False)])
+def test_who_falls_silent_as_it_destroys_its_group_hung_in_the_teardown(
+    wrote: float, told: bool
+) -> None:
+    three = ranks()
+    for rank in three:
+        rank.leaving, rank.left, rank.left_place = 55.0, 55.1, TRAIN
+        end(rank)
+    three[2].left, three[2].last_event = None, wrote
+    end(three[2], None, signal.SIGALRM)
+    finding = only(three)
+    assert (finding.code == "DDP419", finding.ranks) == (told, (2,))
+
+
+def test_who_waits_in_the_next_group_for_one_that_hangs_in_the_teardown_is_not_named() -> None:
+    three = ranks()
+    for rank in three:
+        rank.leaving, rank.left, rank.joining, rank.left_place = 55.0, 55.1, 55.2, TRAIN
+        rank.last_event = 55.2
+        rank.fate = Fate(rank.rank, rank.pid, None, signal.SIGKILL, 60.0, killed_by_us=True)
+    three[1].left, three[1].joining, three[1].last_event = None, 1.0, 55.0
+    end(three[1], None, signal.SIGALRM)
+    finding = only(three)
+    assert (finding.code, finding.ranks, finding.place) == ("DDP419", (1,), TRAIN)
+
+
 @pytest.mark.parametrize(("wrote", "told"), [(55.0, True), (58.0, False), (89.0, False)])
 def test_who_is_ended_from_outside_hung_in_the_teardown_only_if_nothing_of_it_ran(
     wrote: float, told: bool

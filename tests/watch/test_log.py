@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +25,10 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(log_module, "LIMIT", 20_000)
     monkeypatch.setattr(log_module, "LASTING_LIMIT", 5_000)
     return tmp_path / LOG_NAME.format(rank=0)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def collective(log: Log, seq: int) -> None:
@@ -122,6 +129,24 @@ def test_what_happens_before_the_rank_is_known_is_written_after_its_start(path: 
     log.open(path, **START)
     kinds = [line.split('"')[3] for line in path.read_text().splitlines()]
     assert kinds == ["start", "collective"]
+
+
+def test_what_is_left_for_later_comes_with_the_next_event_and_with_its_own_time(path: Path) -> None:
+    log = Log()
+    log.open(path, **START)
+    log.write_later("left", place=None)
+    assert [line["k"] for line in lines(path)] == ["start"]
+    then = time.monotonic()
+    collective(log, 1)
+    assert [line["k"] for line in lines(path)] == ["start", "left", "collective"]
+    assert lines(path)[1]["t"] < then
+    log.write_later("left", place=None)
+    log.write_rest()
+    assert [line["k"] for line in lines(path)] == ["start", "left", "collective", "left"]
+    log.write_later("left", place=None)
+    log.silence()
+    log.write_rest()
+    assert len(lines(path)) == 4, "a process that is no rank any more writes nothing"
 
 
 def test_a_forked_child_of_a_rank_is_silent_and_one_of_no_rank_may_become_one(path: Path) -> None:

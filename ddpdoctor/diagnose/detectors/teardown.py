@@ -22,7 +22,7 @@ def detect(case: Case) -> Iterator[Finding]:
     asked = case.evidence.asked_to_end
     hit = [rank for rank in case.evidence.ranks if _fell(rank) or (asked and _sleeps(rank))]
     others = [rank for rank in case.evidence.ranks if rank not in hit]
-    if not hit or not all(rank.fate and rank.fate.exit_code == 0 for rank in others):
+    if not hit or not all(_ended_well(rank) or _waited_to_join(rank) for rank in others):
         return
     case.explain(*(each for each in case.died if each.rank in hit))
     kept = [rank for rank in hit if _never_left(rank)]
@@ -30,6 +30,19 @@ def detect(case: Case) -> Iterator[Finding]:
         yield _never_destroyed([one for one in kept if one.fate and one.fate.signal == how], how)
     if left := [rank for rank in hit if rank not in kept]:
         yield _raced(left)
+
+
+def _ended_well(rank: RankEvidence) -> bool:
+    return rank.fate is not None and rank.fate.exit_code == 0
+
+
+def _waited_to_join(rank: RankEvidence) -> bool:
+    """Whether it had left, and waited in the next group for who had not, until it was ended."""
+    return _has_begun_anew(rank) and rank.fate is not None and rank.fate.killed_by_us
+
+
+def _has_begun_anew(rank: RankEvidence) -> bool:
+    return rank.joining is not None and rank.left is not None and rank.joining > rank.left
 
 
 def _never_left(rank: RankEvidence) -> bool:
@@ -98,12 +111,15 @@ def _places(hit: list[RankEvidence]) -> Iterator[RankPlace]:
 def _fell(rank: RankEvidence) -> bool:
     """Whether all its work was done, and it aborted or had to be ended: by us, or by an alarm."""
     fate = rank.fate
-    if fate is None or rank.exceptions:
+    if fate is None or rank.exceptions or _has_begun_anew(rank):
         return False
-    if rank.left is None and rank.exiting is None:
-        return rank.leaving is not None and fate.signal == signal.SIGABRT
     if _never_left(rank):
         return True
+    if rank.left is None and rank.exiting is None:
+        if fate.signal == signal.SIGABRT:
+            return rank.leaving is not None
+        if not _went_silent(rank):
+            return False
     if fate.signal in _FROM_OUTSIDE and not fate.killed_by_us:
         return _is_mute(rank, fate.time)
     return fate.signal in (signal.SIGABRT, signal.SIGALRM) or fate.killed_by_us
@@ -113,6 +129,7 @@ _FROM_OUTSIDE = (*ASKED_TO_END, signal.SIGKILL)
 _MUTE = 10.0
 """Seconds. A line of the script that takes so long lets other threads run, and they write."""
 _AT_ONCE = 2.0
+_AT_ALL = 1e-3
 
 
 def _is_mute(rank: RankEvidence, ended: float) -> bool:
@@ -129,6 +146,9 @@ def _sleeps(rank: RankEvidence) -> bool:
 
 
 def _went_silent(rank: RankEvidence) -> bool:
-    if rank.left is None or rank.exiting is not None:
+    """Whether it said nothing more: that it has left is written by whatever of it runs next."""
+    if rank.exiting is not None:
         return False
-    return rank.last_event < rank.left + _AT_ONCE
+    if rank.left is not None:
+        return rank.last_event < rank.left + _AT_ONCE
+    return rank.leaving is not None and rank.last_event < rank.leaving + _AT_ALL
