@@ -139,7 +139,7 @@ def check(
     select: SelectOption = None,
     ignore: IgnoreOption = None,
     suite: Annotated[
-        Suite, typer.Option(help="quick leaves out what needs torchrun or another launcher.")
+        Suite, typer.Option(help="quick leaves out advice, and what needs torchrun or its like.")
     ] = Suite.all,
     list_: Annotated[bool, typer.Option("--list", help="List the pitfalls and exit.")] = False,
     jobs: Annotated[

@@ -291,15 +291,17 @@ def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     assert not Path(f"/proc/{note.read_text()}").exists()
 
 
-def test_quick_leaves_out_what_a_launcher_starts_and_counts_it(tmp_path: Path) -> None:
+def test_quick_leaves_out_advice_and_what_a_launcher_starts_and_counts_it(tmp_path: Path) -> None:
     body = (
         '@broken()\ndef f():\n    """it"""\n    setup_distributed({})\n'
         '@fix(launch="torchrun {proof} {variant}")\ndef g():\n    """it"""\n'
+        '@fix()\ndef h():\n    """it"""\n'
+        '@documented(source="somebody")\ndef i():\n    """it"""\n'
     )
     report = run([reproducer(tmp_path, body)], nproc=2, suite="quick")
-    assert [v.variant for v in report.verdicts] == ["f"]
-    assert report.left_out == 1
-    assert "1 left out by --suite quick" in told(report).verdict
+    assert {v.variant for v in report.verdicts} == {"f", "h"}
+    assert report.left_out == 2
+    assert "2 left out by --suite quick" in told(report).verdict
 
 
 def test_a_pitfall_that_needs_namespaces_says_why_it_cannot_have_them(

@@ -86,7 +86,7 @@ class CheckReport(Kept):
     launcher_seconds: float = 0.0
     """Of these, what was started by real launchers took so long; all the rest came before."""
     left_out: int = 0
-    """Variants that `--suite quick` did not start, for they need a launcher of their own."""
+    """Variants that `--suite quick` did not start: advice, and what needs a launcher of its own."""
 
     @classmethod
     def of(
