@@ -148,9 +148,12 @@ _SEQUENCE = "torch.nn.Sequential"
 
 
 def switches(run: Run, seq: Seq, beside: Collection[int] = ()) -> Iterator[Choice]:
-    """The conditions that decide in a forward which layers take part, besides some."""
+    """The conditions that decide in a forward which layers take part, besides some.
+
+    What one round of a `while` leaves out the next may use, before it is over.
+    """
     for node, way in walk(seq):
-        if isinstance(node, Choice):
+        if isinstance(node, Choice) and not has_more_rounds(way):
             arms = [arm.body for arm in node.arms if not _raises(arm.body)]
             exits = [arm.items[-1] if arm.items else None for arm in arms]
             left = next((each for each in exits if isinstance(each, Exit)), None)
@@ -161,6 +164,19 @@ def switches(run: Run, seq: Seq, beside: Collection[int] = ()) -> Iterator[Choic
             ]
             if any(each != layers[0] for each in layers[1:]):
                 yield node
+
+
+def has_more_rounds(way: Way) -> bool:
+    """Whether it stands in a `while` within one step of the training."""
+    loops = [step.node for step in way if isinstance(step.node, Loop)]
+    steps = [number for number, loop in enumerate(loops) if learns_in(loop)]
+    inside = loops[steps[-1] + 1 :] if steps else loops
+    return any(isinstance(loop.node, ast.While) for loop in inside)
+
+
+def learns_in(loop: Loop) -> bool:
+    """Whether there is a backward in its rounds."""
+    return any(True for _ in events(loop.body, "backward"))
 
 
 def _behind(run: Run, way: Way, left: Exit) -> set[int]:

@@ -20,7 +20,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import Ref
 from ddpdoctor.lint.engine.queries.consuming import outputs, uses
-from ddpdoctor.lint.engine.queries.forwards import learns
+from ddpdoctor.lint.engine.queries.forwards import learns, learns_in
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.reading import reads
 from ddpdoctor.lint.engine.queries.wrapping import attributes
@@ -135,11 +135,6 @@ def _calls_in_turn(value: ast.AST, call: ast.AST) -> bool:
     }
     asked = {each.id for each in ast.walk(call.func) if isinstance(each, ast.Name)}
     return bool(bound & asked) and any(each is call for each in ast.walk(made.elt))
-
-
-def learns_in(loop: Loop) -> bool:
-    """Whether there is a backward in its rounds."""
-    return any(True for _ in events(loop.body, "backward"))
 
 
 def arms_with_all(run: Run, nodes: list[ast.AST]) -> Iterator[tuple[Choice, Way, set[int]]]:

@@ -46,9 +46,11 @@ from ddpdoctor.lint.engine.interpreter.values import (
     within,
 )
 from ddpdoctor.lint.engine.queries.doing import (
+    between,
     doers,
     is_distributed,
     is_one_after_another,
+    synchronises,
 )
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.partings import leaves
@@ -66,7 +68,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield caches that are looked for and built by all ranks at once."""
     if not is_distributed(run):
         return
-    looks = [event for event, _ in events(run.root, "look")]
+    looks = list(events(run.root, "look"))
     told: set[int] = set()
     for event, way in events(run.root, "save", "write", "open"):
         path = event.values.get("path")
@@ -76,9 +78,12 @@ def check(run: Run) -> Iterator[Hit]:
         if _is_of_a_part(path):
             continue
         in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
-        choice = _decided_by_a_look(way, looks, path, or_before=in_turn)
-        if choice is None or id(choice.test) in told or not who.is_clear("disk"):
+        found = _decided_by_a_look(way, looks, path, or_before=in_turn)
+        if found is None or id(found[0].test) in told or not who.is_clear("disk"):
             continue
+        choice, looked = found
+        if event.name == "touch" and any(map(synchronises, between(looked, way))):
+            continue  # all have looked by then, and an empty file cannot be torn
         if in_turn:
             part = _own_part(run, event)
             if part is not None:
@@ -171,19 +176,22 @@ def _writes(event: Event) -> bool:
 
 
 def _decided_by_a_look(
-    way: Way, looks: list[Event], path: Value, *, or_before: bool
-) -> Choice | None:
-    """The condition around it, or a way out before it, that asks whether this file is there."""
+    way: Way, looks: list[tuple[Event, Way]], path: Value, *, or_before: bool
+) -> tuple[Choice, Way] | None:
+    """The condition around it, or a way out before it, that asks whether this file is there.
+
+    And the way to where it asks.
+    """
     for step in reversed(way):
         before = filter(_has_a_way_out, step.seq.items[: step.index]) if or_before else ()
         for choice in (step.node, *before):
             if not isinstance(choice, Choice) or choice.condition.agree.cause != "disk":
                 continue
             lines = range(choice.test.lineno, (choice.test.end_lineno or 0) + 1)  # type: ignore[attr-defined]
-            for look in looks:
+            for look, to in looks:
                 there = look.path == choice.path and look.place.line in lines
                 if there and same_path(look.values.get("path"), path):
-                    return choice
+                    return choice, to
     return None
 
 

@@ -65,7 +65,9 @@ from ddpdoctor.lint.engine.queries.forwards import (
     decided_by,
     depends,
     forward_of,
+    has_more_rounds,
     learns,
+    learns_in,
     surely_used,
     used,
 )
@@ -74,7 +76,6 @@ from ddpdoctor.lint.engine.queries.outputs import (
     arms_with_all,
     computed_from_parts,
     dropped,
-    learns_in,
 )
 from ddpdoctor.lint.engine.queries.reading import (
     computes_from_all,
@@ -347,6 +348,8 @@ def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
     Either the rank's own data decide it, or the number of the round.
     """
     for choice, way, arm in arms_with_all(run, nodes):
+        if has_more_rounds(way):
+            continue
         agree = choice.condition.agree
         # What comes in another order is in the end the same on all ranks.
         is_own = agree.kind == "local" and agree.sure and agree.cause != "order"

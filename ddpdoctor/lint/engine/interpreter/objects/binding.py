@@ -96,7 +96,7 @@ def set_attribute(vm: Machine, owner: Value, name: str, value: Value, node: ast.
             found = hierarchy.class_attribute(vm, made.cls, f"{name}.setter")
             if found is not None:
                 return
-        if made.cls >= 0 and made.type == "dict" and _set_as_item(vm, owner, name, value, node):
+        if _set_as_item(vm, owner, Value(Const(name)), value, node):
             return
     if isinstance(what, Ref | Term | Tensor):
         vm.emit("set_attribute", name, node, owner=owner, value=value)
@@ -122,26 +122,26 @@ def remove_attribute(vm: Machine, owner: Value, name: str) -> None:
 REMOVED = Value(NOTHING, UNKNOWN)
 
 
-def _set_as_item(vm: Machine, owner: Value, name: str, value: Value, node: ast.AST) -> bool:
+def _set_as_item(vm: Machine, owner: Value, name: Value, value: Value, node: ast.AST) -> bool:
     """Whether an attribute of a dictionary of the user's is one of its entries."""
-    if name == "__dict__" and value.what == owner.what:
+    made = vm.object(owner)
+    if made is None or made.cls < 0 or made.type != "dict":
+        return False
+    if name.is_const("__dict__") and value.what == owner.what:
         vm.store.put((owner.what, members.ITSELF), TRUE)
         return True
-    made = vm.object(owner)
-    setter = hierarchy.class_attribute(vm, made.cls, "__setattr__") if made is not None else None
+    setter = hierarchy.class_attribute(vm, made.cls, "__setattr__")
     if vm.store.get((owner.what, members.ITSELF)) is None and setter is None:
         return False
     if not keyed.is_run(vm, setter):
         if setter is not None and isinstance(setter.what, Func):
             return False
-        keyed.set_item(vm, owner, Value(Const(name)), value, node)
+        keyed.set_item(vm, owner, name, value, node)
         return True
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     assert setter is not None
-    call_value(
-        vm, hierarchy.bound_to(vm, setter, owner, NONE, node), [Value(Const(name)), value], {}, node
-    )
+    call_value(vm, hierarchy.bound_to(vm, setter, owner, NONE, node), [name, value], {}, node)
     return True
 
 
@@ -156,7 +156,7 @@ def set_named(vm: Machine, owner: Value, name: Value, value: Value, node: ast.AS
     elif vm.type_of(owner) == members.DDP and (names := _one_of_these(vm, name.what)) is not None:
         for each in names:  # one after the other, in a loop
             set_attribute(vm, owner, each, Value(NOTHING, UNKNOWN), node)
-    elif isinstance(owner.what, Ref):
+    elif isinstance(owner.what, Ref) and not _set_as_item(vm, owner, name, value, node):
         before = vm.store.get((owner.what, NAMED))
         agree, why = blended([value, name, *([before] if before is not None else [])])
         vm.store.put((owner.what, NAMED), Value(NOTHING, agree, why))

@@ -218,7 +218,7 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
             if _may_have(vm, each.what, name) and not _is_asked_for(vm, what, each.what)
         ):
             owner = replace(owner, what=replace(what, options=having))
-        read = vm.each(owner, lambda option: attribute(vm, option, name, node))
+        read = _of_several(vm, owner, name, node)
         if name == "module" and any(vm.type_of(each) == DDP for each in what.options):
             return replace(read, why=vm.why(UNWRAPPED, node, read.why))
         return read
@@ -270,6 +270,20 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         if (owner.agree.kind != "same")
         else _field(vm, what, name)
     )
+
+
+def _of_several(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
+    """An attribute of one of several: though unknown it is the same when it is asked again."""
+    found: list[What] = []
+
+    def asked(option: Value) -> Value:
+        value = attribute(vm, option, name, node)
+        found.append(value.what)
+        return value
+
+    read = vm.each(owner, asked)
+    is_known = read.what != NOTHING or NOTHING in found or read.agree.kind != "same"
+    return read if is_known else replace(read, what=term("one_of", *found))
 
 
 def _may_have(vm: Machine, what: What, name: str) -> bool:
