@@ -30,6 +30,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 
 _MANY = 16
 """Definitions: who looks into a module of more may mean anything."""
+_FEW = 2
+"""Of those of which not even a part of the name is known: they stand for all."""
 
 
 def of_module(vm: Machine, module: What, name: Value, node: ast.AST) -> Value | None:
@@ -74,6 +76,24 @@ def module_of(vm: Machine, name: Value) -> Value | None:
     named = [each for each in every if _may_be(name.what, each)]
     modules = [program.module(vm, importer, each) for each in named[: MOST + 1]]
     return _any_of(vm, [each for each in modules if isinstance(each.what, ModuleRef)], name)
+
+
+def of_any_module(vm: Machine, module: What, name: str, node: ast.AST) -> Value | None:
+    """What a module that nobody knows has under a name: what any file of the project has."""
+    if not isinstance(module, Term) or module.op != "lib" or module.args[0] not in IMPORTING:
+        return None
+    program: Any = vm.program
+    files = [each for each in program.loader.files if each != vm.path]
+    having = [each for each in files if name in program.defined_in(each)]
+    if not having or len(having) > _MANY:
+        return None
+    made = [members.attribute(vm, Value(ModuleRef(each)), name, node) for each in having]
+    found = list({each.what: each for each in made if isinstance(each.what, Func | Class)}.values())
+    several = _family(vm, found) or found
+    return Value(Either(tuple(several[:_FEW])), UNKNOWN) if several else None
+
+
+IMPORTING = ("importlib.import_module", "__import__")
 
 
 def _any_of(vm: Machine, found: list[Value], name: Value) -> Value | None:

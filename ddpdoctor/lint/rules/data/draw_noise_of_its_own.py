@@ -2,9 +2,10 @@
 
 ## What it does
 Finds noise that is drawn while training on a rank's own samples, and dropout in a wrapped model,
-where all ranks have seeded their generator alike and never by the rank. And generators that are
-seeded by the rank, and then are all restored to the one state that a checkpoint holds. And seeds by
-another launcher's number (`SLURM_PROCID`, 0 where it is not set) in a job that is joined by `RANK`.
+where all ranks have seeded their generator alike and never by the rank. And samples that all of
+them draw so, and then gather from one another. And generators that are seeded by the rank, and then
+are all restored to the one state that a checkpoint holds. And seeds by another launcher's number
+(`SLURM_PROCID`, 0 where it is not set) in a job that is joined by `RANK`.
 
 ## Why is this bad?
 Each rank draws the same numbers in the same step: the same times, masks and noise for N different
@@ -68,6 +69,7 @@ def check(run: Run) -> Iterator[Hit]:
     drawn = list(_drawn(run))
     yield from drawn or _dropped(run)
     yield from _drawn_of_its_own(run)
+    yield from _gathered(run)
     yield from _restored(run)
     yield from _by_another_launcher(run)
 
@@ -182,6 +184,47 @@ def _drawn_of_its_own(run: Run) -> Iterator[Hit]:
             help="seed the generator with seed + rank",
             path=event.path,
         )
+
+
+def _gathered(run: Run) -> Iterator[Hit]:
+    """Seeds alike on all ranks behind what these draw, and then gather from one another."""
+    seed: Event | None = None
+    drawn: dict[What, tuple[Event, Event]] = {}
+    told: set[Event] = set()
+    for event, way in events(run.root, *_SEEDS, "draw", "collective"):
+        sent = event.values.get("sent", NONE)
+        if event.kind in _SEEDS and not _is_lost(run, way):
+            seed = _seed_for_all(event, way)
+        elif event.kind == "draw" and seed is not None and "generator" not in event.values:
+            drawn[event.values.get("result", NONE).what] = seed, event
+        elif event.name in _GATHERING and sent.agree.kind == "same":
+            behind = list(origins(run, sent))
+            found = (drawn[each.what] for each in behind if each.what in drawn)
+            seeded, draw = next(found, (None, None))
+            if seeded is None or draw is None or seeded in told:
+                continue
+            if any(each.agree.kind != "same" for each in behind):
+                continue
+            told.add(seeded)
+            yield Hit(
+                seeded.node,
+                "all ranks are seeded alike: what they draw and gather is one part, many times",
+                notes=(
+                    Related.at(draw.place, "it is drawn"),
+                    Related.at(event.place, "each rank is given what it has itself"),
+                ),
+                help="put the rank into the seed",
+                path=seeded.path,
+            )
+
+
+_GATHERING = (
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "gather",
+    "gather_object",
+)
 
 
 def _is_searched_from(run: Run, drawn: Value) -> bool:

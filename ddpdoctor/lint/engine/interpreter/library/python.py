@@ -103,7 +103,7 @@ def of_python(
         return _paired(vm, name, args, kwargs, node)
     if name == "next":
         return _next(vm, first, node)
-    if name in ("importlib.import_module", "__import__") and args:
+    if name in lookups.IMPORTING and args:
         imported = lookups.module_of(vm, first)
         return imported if imported is not None else Value(identity(vm, name, args, node), UNKNOWN)
     if name == "globals":

@@ -146,8 +146,8 @@ def is_run(vm: Machine, method: Value | None) -> bool:
     """Whether it is a function of the user's that is not being run already: it asks the library."""
     if method is None or not isinstance(method.what, Func):
         return False
-    info = vm.functions[method.what.number]
-    return all(each.function is not info for each in vm.frames)
+    info, around = vm.functions[method.what.number], method.what.scopes
+    return all(each.function is not info or each.around != around for each in vm.frames)
 
 
 A_NUMBER = "#a number"

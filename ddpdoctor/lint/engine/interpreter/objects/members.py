@@ -260,6 +260,8 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
     if isinstance(what, Const | Table | Tuple | Many):
         return Value(Partial(owner, (), (("#", Value(Const(name))),)), owner.agree, owner.why)
+    if (looked_up := _looked_up(vm, what, name, node)) is not None:
+        return looked_up
     if name == "type" and is_device(what) and isinstance(what.args[1], Const | Term):
         kind = what.args[1]  # alike, whichever its number is
         return Value(kind) if isinstance(kind, Const) else Value(term("of", kind, name), UNKNOWN)
@@ -270,6 +272,12 @@ def attribute(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
         if (owner.agree.kind != "same")
         else _field(vm, what, name)
     )
+
+
+def _looked_up(vm: Machine, what: What, name: str, node: ast.AST) -> Value | None:
+    from ddpdoctor.lint.engine.interpreter.lookups import of_any_module
+
+    return of_any_module(vm, what, name, node)
 
 
 def _of_several(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
