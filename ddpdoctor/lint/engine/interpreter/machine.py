@@ -20,6 +20,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    GRADIENTS,
     MODE,
     NONE,
     NOTHING,
@@ -426,9 +427,18 @@ class Machine:
 
     # --- events
 
+    @property
+    def is_without_gradients(self) -> bool:
+        """Whether no graph is kept of what is computed here."""
+        mode = self.store.get((GRADIENTS, "mode"))
+        is_off = mode is not None and mode.is_const(False) and "enable_grad" not in self.scopes
+        return "no_grad" in self.scopes or is_off
+
     def emit(self, kind: str, name: str, node: ast.AST, /, **values: Value) -> Event:
         """Something was done."""
         inside, order = tuple(self.scopes), self.computations
+        if self.is_without_gradients and "no_grad" not in inside:
+            inside = ("no_grad", *inside)
         self.of_ranks = self.of_ranks or kind in _OF_RANKS
         event = Event(kind, name, node, self.path, values, inside, self.frame.name, order)
         self.out.items.append(event)

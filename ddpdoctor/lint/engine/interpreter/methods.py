@@ -599,7 +599,7 @@ def wrapped_forward(
     if not agree.divergent:
         agree = local("data", False)
         why = vm.why("it is fed to the model: each rank has its own data", node)
-    of = frozenset() if "no_grad" in vm.scopes else frozenset({-wrapper})
+    of = frozenset() if vm.is_without_gradients else frozenset({-wrapper})
     made = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     return vm.computed(made, "forward", (module, *args, *kwargs.values()), node)
 

@@ -97,7 +97,7 @@ def _forward(
         agree = local("data", agree.sure)  # what a rank has drawn for itself is its own data
     if agree.divergent and is_wrapper and why is not None and why.node is not node:
         why = vm.why("the model's output of this rank's own data", node, why)
-    if "no_grad" in vm.scopes:
+    if vm.is_without_gradients:
         of = frozenset()
     if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
         return done, _marked(vm, result, of, agree, why, (model, *every), node)

@@ -20,6 +20,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Func,
     Lib,
     Value,
+    What,
     local,
 )
 
@@ -121,8 +122,14 @@ def _scopes(vm: Machine, manager: Value) -> list[str]:
     options = manager.what.options if isinstance(manager.what, Either) else (manager,)
     if not all(vm.type_of(each) == "scope" for each in options):
         return []
-    kept = [vm.store.get((each.what, "scope")) for each in options]
-    return list(dict.fromkeys(str(each.constant) if each else "" for each in kept))
+    return list(dict.fromkeys(_scope(vm, each.what) for each in options))
+
+
+def _scope(vm: Machine, manager: What) -> str:
+    kept, mode = vm.store.get((manager, "scope")), vm.store.get((manager, "mode"))
+    if mode is not None and isinstance(mode.constant, bool):
+        return "enable_grad" if mode.constant else "no_grad"
+    return str(kept.constant) if kept else ""
 
 
 def _in_scope(

@@ -9,7 +9,7 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import binding, containers, keyed, memory
 from ddpdoctor.lint.engine.interpreter.statements import blocks
-from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.values import GRADIENTS, NONE, Lib, Tensor, Value
 
 
 def expression(vm: Machine, node: ast.Expr) -> bool:
@@ -17,6 +17,8 @@ def expression(vm: Machine, node: ast.Expr) -> bool:
     value = evaluate(vm, node.value)
     if vm.type_of(value) == "torch.distributed.Work":
         vm.emit("dropped", "", node, work=value)
+    if (mode := vm.store.get((value.what, "mode"))) is not None and vm.type_of(value) == "scope":
+        vm.store.put((GRADIENTS, "mode"), mode)
     return True
 
 
