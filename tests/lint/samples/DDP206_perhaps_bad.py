@@ -29,11 +29,11 @@ class Trainer:
         self.device = int(os.environ["LOCAL_RANK"])
         self.net = DistributedDataParallel(net.to(self.device))
         self.train = self.loader(train)
-        self.test = self.loader(test) if test else None
+        self.test = self.loader(test, shuffle=False) if test else None
         self.optimizer = torch.optim.SGD(self.net.parameters(), 0.1)
 
-    def loader(self, data):
-        return DataLoader(data, 4, sampler=DistributedSampler(data))
+    def loader(self, data, shuffle=True):
+        return DataLoader(data, 4, sampler=DistributedSampler(data, shuffle=shuffle))
 
     def epoch(self, loader, number, learns=True):
         loader.sampler.set_epoch(number)

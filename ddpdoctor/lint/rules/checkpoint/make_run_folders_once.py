@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import cast
 
 from ddpdoctor.lint.engine.interpreter.folding import CLOCKED
@@ -120,7 +121,8 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
             continue
-        causes = ("disk", path.agree.cause) if is_beside else ("disk",)
+        causes = ["disk", *([path.agree.cause] if is_beside else [])]
+        causes += ["exception"] if _is_unreadable(path, way) else []
         if not who.is_clear(*causes) or is_one_after_another(way):
             continue
         does, done = _DONE[event.kind]
@@ -143,6 +145,17 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             + (f", or with {else_}=True" if else_ else ""),
             path=event.path,
         )
+
+
+def _is_unreadable(path: Value, way: Way) -> bool:
+    """Whether a rank comes there that could not read this very file: then no rank can."""
+    return any(
+        _path(event) == path and is_read(event)
+        for step, inside in pairwise(way)
+        if isinstance(step.node, Choice) and isinstance(step.node.node, ast.Try)
+        if inside.seq is not step.node.arms[0].body
+        for event, _ in events(step.node.arms[0].body, "load", "open")
+    )
 
 
 def _is_folder_of(folder: What, file: What) -> bool:

@@ -99,13 +99,25 @@ def _forward(
         why = vm.why("the model's output of this rank's own data", node, why)
     if vm.is_without_gradients:
         of = frozenset()
-    if result is not None and (isinstance(result.what, Tuple) or vm.type_of(result) == "dict"):
-        return done, _marked(vm, result, of, agree, why, (model, *every), node)
+    given = None if result is None else _if_any(result)
+    if given is not None and (isinstance(given.what, Tuple) or vm.type_of(given) == "dict"):
+        marked = _marked(vm, given, of, agree, why, (model, *every), node)
+        if given is result:
+            return done, marked
+        assert result is not None
+        return done, Value(Either((NONE, marked)), result.agree, result.why)
     if result is not None and result.agree.divergent and result.agree.cause != "chance":
         agree, why = result.agree, result.why
     found = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     inside = () if result is None else (result,)
     return done, vm.computed(found, "forward", (model, *every, *inside), node)
+
+
+def _if_any(result: Value) -> Value:
+    """What a forward gives where it gives anything, of one that may give nothing."""
+    options = result.what.options if isinstance(result.what, Either) else ()
+    given = [each for each in options if not each.is_const(None)]
+    return given[0] if len(given) == 1 else result
 
 
 def _learns(vm: Machine, module: Value) -> bool:
