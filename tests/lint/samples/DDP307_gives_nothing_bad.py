@@ -30,8 +30,8 @@ def main(data):
         for batch in loader:
             keep = list(range(len(batch["x"])))[::2]
             out = model({key: batch[key][keep] for key in batch})
-            if out is None:  # <-- DDP307
-                continue
+            if out is None:
+                continue  # <-- DDP307
             loss = out["loss"].detach()
             dist.all_reduce(loss)
             optimizer.zero_grad()

@@ -5,7 +5,8 @@ Finds `if not os.path.exists(path):` whose body writes that file, in code that e
 where the ranks come one after the other, a file that holds a rank's own part under one name. And a
 file that rank 0 alone writes where it is missing, and that all others read as soon as it is there.
 The same where others ask for that file again and again, and read it once it is there. And a data
-set of torchvision's that every rank is told to download into one folder.
+set of torchvision's that every rank is told to download into one folder, or one that derives from
+torch_geometric's `InMemoryDataset`.
 
 ## Why is this bad?
 All ranks find it missing at the same moment and write it at once. One reads what another has only
@@ -33,11 +34,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import containers, indexing
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, indexing
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Node, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    Class,
     Term,
     Tuple,
     Value,
@@ -110,13 +112,15 @@ def check(run: Run) -> Iterator[Hit]:
 
 
 def _downloaded(run: Run) -> Iterator[Hit]:
-    """Yield data sets that all ranks download into one folder, where none was to go first."""
+    """Yield data sets that all ranks put into one folder, where none was to go first."""
     starts = any(True for _ in events(run.root, "spawn"))
     begun: set[What] = set()
-    for event, way in events(run.root, "download"):
-        folder = event.values["path"].what
-        is_first = folder not in begun
-        begun.add(folder)
+    for event, way in events(run.root, "download", "make"):
+        what = _fetched(run, event)
+        if what is None:
+            continue
+        is_first = what not in begun
+        begun.add(what)
         who = doers(way)
         in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
         if not is_first or in_turn or (starts and not is_spawned(way)):
@@ -124,10 +128,29 @@ def _downloaded(run: Run) -> Iterator[Hit]:
         if who.mask == EVERYONE and who.is_clear("disk"):
             yield Hit(
                 event.node,
-                "where it is not there yet, every rank downloads this data set, to the same files",
-                help="let rank 0 download it, then a barrier, then all open it",
+                "where it is not there yet, every rank "
+                f"{'downloads' if event.kind == 'download' else 'processes'} this data set, to the "
+                "same files",
+                help="let rank 0 make it, then a barrier, then all open it",
                 path=event.path,
             )
+
+
+def _fetched(run: Run, event: Event) -> What | None:
+    """The folder that is downloaded to, or the kind of the data set whose base has it processed."""
+    if event.kind == "download":
+        return event.values["path"].what
+    made = run.vm.object(event.values["object"])
+    if made is None or made.cls < 0 or hierarchy.library_class(run.vm, made.cls) not in _PROCESSED:
+        return None
+    return Class(made.cls)
+
+
+_PROCESSED = [
+    f"torch_geometric.data.{each}"
+    for each in ("InMemoryDataset", "in_memory_dataset.InMemoryDataset")
+]
+"""The data sets whose making has who derives from them write their files, where none are there."""
 
 
 def _caught(run: Run, told: set[int]) -> Iterator[Hit]:
