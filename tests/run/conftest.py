@@ -24,7 +24,12 @@ def environment(folder: Path, more: Mapping[str, str]) -> dict[str, str]:
 
 
 def ranks(number: int, what: str) -> list[str]:
-    """The command that starts a job of `job.py` on so many ranks, in the manner of mpirun."""
+    """The command that starts a job of `job.py` on so many ranks, which are forked."""
+    return ["python", str(JOB), what, str(number)]
+
+
+def interpreters(number: int, what: str) -> list[str]:
+    """The same in the manner of mpirun: each rank imports torch, and is known before it joins."""
     return ["python", str(HERE / "launch.py"), str(number), str(JOB), what]
 
 

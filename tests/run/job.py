@@ -1,8 +1,9 @@
-"""python job.py WHAT: jobs that do to a doctor what jobs do."""
+"""python job.py WHAT [N]: jobs that do to a doctor what jobs do, on N ranks that it forks."""
 
 import contextlib
 import ctypes
 import datetime
+import importlib
 import json
 import os
 import re
@@ -17,9 +18,12 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.ports import free_port
 
-def train(steps=6, after_step=lambda step: None):
-    net = DistributedDataParallel(nn.Linear(4, 2))
+
+def train(steps=6, after_step=lambda step: None, model=None):
+    net = DistributedDataParallel(model or nn.Linear(4, 2))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for step in range(steps):
         optimizer.zero_grad()
@@ -45,6 +49,14 @@ def well():
     """Ends its group, which may else end it at Python's end (DDP411)."""
     dist.init_process_group("gloo")
     train()
+    dist.destroy_process_group()
+
+
+def drift():
+    """Ranks that are no longer alike, which no rank can see."""
+    dist.init_process_group("gloo")
+    model, rank = nn.Linear(4, 2), dist.get_rank()
+    train(model=model, after_step=lambda _: model.bias.data.add_(rank))
     dist.destroy_process_group()
 
 
@@ -118,7 +130,7 @@ def never_joined():
 def state():
     """What the process has from whoever started it, and what it has open."""
     dist.init_process_group("gloo")
-    train()
+    learn()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     umask = os.umask(0)
     os.umask(umask)
@@ -275,5 +287,20 @@ def alone_in_a_group():
     train()
 
 
+def fork(what, number):
+    """Ranks as mpirun starts them, but for one import of torch, which takes a second or two."""
+    if what in ("well", "drift", "deadlock", "paced"):
+        importlib.import_module("torch._dynamo")  # DDP imports it, in as much time again
+    os.environ.update(WORLD_SIZE=number, MASTER_ADDR="127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", str(free_port()))
+    ranks = []
+    for rank in range(int(number)):
+        ranks.append(os.fork())
+        if ranks[-1] == 0:
+            os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
+            return globals()[what]()
+    return max(abs(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])) for pid in ranks)
+
+
 if __name__ == "__main__":
-    globals()[sys.argv[1]]()
+    sys.exit(fork(*sys.argv[1:]) if sys.argv[2:] else globals()[sys.argv[1]]())

@@ -23,7 +23,7 @@ from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import WatchedWorld, Worlds
 from tests.patience import ENDLESS, within
 from tests.ports import free_port
-from tests.run.conftest import HERE, JOB, Doctor, environment, living, ranks
+from tests.run.conftest import HERE, JOB, Doctor, environment, interpreters, living, ranks
 from tests.thorough import first_of
 
 
@@ -59,6 +59,16 @@ def test_a_deadlock_of_threads_that_train_is_proven_and_their_main_threads_are_i
     (finding,) = report_of(tmp_path)["findings"]
     assert (finding["code"], finding["certainty"]) == ("DDP401", "proven")
     assert finding["places"][0]["place"]["line"] == line_of("the barrier")
+
+
+def test_a_silent_error_makes_a_job_that_ended_well_end_with_1(ended, tmp_path: Path) -> None:
+    code, out, err = ended(ranks(2, "drift"), *AS_JSON)
+    assert (code, out.count("trained")) == (1, 2), err
+    report = report_of(tmp_path)
+    assert report["ended_by"] == "job"
+    assert [each["code"] for each in report["findings"] if each["severity"] == "error"] == [
+        "DDP300"
+    ]
 
 
 def test_keep_going_leaves_a_dead_job_alone(start: Doctor, tmp_path: Path) -> None:
@@ -193,15 +203,24 @@ def test_a_rank_that_is_killed_is_named_though_its_launcher_reaps_it_at_once(
     if forgotten:  # as by kernels before 6.15
         monkeypatch.setattr("ddpdoctor.run.fates._code", lambda *_: None)
     (tmp_path / "run").mkdir()
-    session = watched(tmp_path, tmp_path / "run", monkeypatch, "killed_later")
+    session = watched(tmp_path, tmp_path / "run", monkeypatch, two_ranks("killed_later"))
     assert session.status == 128 + signal.SIGKILL
     (finding,) = session.findings
     assert finding.ranks == (1,)
     assert "SIGKILL" in finding.cause
 
 
-@pytest.mark.parametrize(("what", "found"), first_of([("left", [[1]]), ("both_fail", [])]))
 def test_a_rank_that_leaves_is_named_if_another_was_ended_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "run").mkdir()
+    session = watched(tmp_path, tmp_path / "run", monkeypatch, two_ranks("left"))
+    assert [finding.ranks for finding in session.findings] == [(1,)]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("what", "found"), [("left", [[1]]), ("both_fail", [])])
+def test_it_is_named_if_torchrun_has_ended_another_for_it(
     ended, tmp_path: Path, what: str, found: list[list[int]]
 ) -> None:
     command = ["torchrun", "--standalone", "--nproc-per-node=2", str(JOB), what]
@@ -223,12 +242,7 @@ def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(
 ) -> None:
     process = start(ranks(2, "long"))
     _wait_for(tmp_path / "pid-0", tmp_path / "pid-1")
-    launcher = next(
-        each
-        for each in living(tmp_path)
-        if str(HERE / "launch.py") in each.cmdline() and "ddpdoctor" not in each.cmdline()
-    )
-    launcher.kill()
+    _ranks_of(tmp_path)[0].parent().kill()
     process.wait(ENDLESS)
     ranks_left = living(tmp_path)
     assert process.returncode == 128 + signal.SIGKILL
@@ -243,7 +257,9 @@ def test_ranks_that_outlive_their_launcher_are_told_and_left_alone(
 @pytest.mark.thorough
 def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Path) -> None:
     # Python 3.12 warns of a fork where there are threads, as torch's own.
-    code, out, err = ended(ranks(2, "odd"), *AS_JSON, PYTHONWARNINGS="ignore::DeprecationWarning")
+    code, out, err = ended(
+        interpreters(2, "odd"), *AS_JSON, PYTHONWARNINGS="ignore::DeprecationWarning"
+    )
     assert code == 1
     assert sorted(out.splitlines()) == ["rank 0 trained", "rank 1 trained"]
     assert "my own excepthook" in err.splitlines()[0]
@@ -254,7 +270,7 @@ def test_what_a_job_does_to_its_own_process_is_not_disturbed(ended, tmp_path: Pa
 
 @pytest.mark.thorough
 def test_a_program_that_replaces_itself_is_watched_as_what_it_becomes(ended, tmp_path) -> None:
-    code, _, err = ended(ranks(2, "replaced"), *AS_JSON)
+    code, _, err = ended(interpreters(2, "replaced"), *AS_JSON)
     assert (code, err) == (0, "")
     assert report_of(tmp_path)["attempts"][0]["world_size"] == 2
 
@@ -286,16 +302,23 @@ _MEETING = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_
 
 
 def watched(
-    tmp_path: Path, run_dir: Path | None, monkeypatch: pytest.MonkeyPatch, what: str = "well"
+    tmp_path: Path,
+    run_dir: Path | None,
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str] | None = None,
 ) -> Session:
     """A job of two ranks, by default well, whose evidence goes where the test has made a trap."""
     for name, value in environment(tmp_path, _MEETING).items():
         monkeypatch.setenv(name, value)
-    command = [sys.executable, "-c", _TWO_RANKS, str(JOB), what]
     monkeypatch.chdir(tmp_path)
-    options = RunOptions(command=command, run_dir=run_dir)
+    options = RunOptions(command or ranks(2, "well_by_hand"), run_dir)
     with Signals() as signals:
         return run(options, signals, Audience())
+
+
+def two_ranks(what: str) -> list[str]:
+    """As mpirun does it: the first rank to fail is reaped at once, and the others are ended."""
+    return [sys.executable, "-c", _TWO_RANKS, str(JOB), what]
 
 
 _TWO_RANKS = """
@@ -312,7 +335,6 @@ for _ in ranks:
         code = os.waitstatus_to_exitcode(status)
         sys.exit(code if code > 0 else 128 - code)
 """
-"""As mpirun does it: the first rank to fail is reaped at once, and the others are ended."""
 
 
 def test_a_full_disk_does_not_reach_the_job(
@@ -335,7 +357,7 @@ def test_a_run_directory_that_cannot_be_written_does_not_reach_the_job(
     run_dir = tmp_path / "run"
     if trap == "file":
         run_dir.write_text("not a folder")
-    session = watched(tmp_path, run_dir, monkeypatch, "well_by_hand")
+    session = watched(tmp_path, run_dir, monkeypatch)
     assert (session.status, session.findings) == (0, [])
     told = ["nothing could be written anywhere, so the job was not watched"]
     assert session.not_seen == told
@@ -350,7 +372,7 @@ def test_a_fault_of_the_doctors_own_does_not_reach_the_job(
 
     (tmp_path / "run").mkdir()
     monkeypatch.setattr("ddpdoctor.run.worlds.diagnose", fail)
-    session = watched(tmp_path, tmp_path / "run", monkeypatch, "well_by_hand")
+    session = watched(tmp_path, tmp_path / "run", monkeypatch)
     assert session.status == 0
     told = "a fault of ours ended the watching: RuntimeError: a detector has a bug"
     assert session.not_seen == [told]
@@ -454,7 +476,7 @@ def _ranks_of(folder: Path) -> list[psutil.Process]:
     found = []
     for each in living(folder):
         with contextlib.suppress(psutil.Error):
-            if each.cmdline()[1:2] == [str(JOB)]:
+            if each.cmdline()[1:2] == each.parent().cmdline()[1:2] == [str(JOB)]:
                 found.append(each)
     return found
 

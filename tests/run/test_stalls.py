@@ -19,7 +19,7 @@ from ddpdoctor.run.session import RunOptions, Session, run
 from ddpdoctor.run.worlds import WatchedWorld
 from tests.patience import within
 from tests.ports import free_port
-from tests.run.conftest import HERE, Doctor, environment, living, ranks
+from tests.run.conftest import HERE, Doctor, environment, interpreters, living, ranks
 from tests.run.test_robustness import line_of
 
 _BEATS = 10
@@ -203,7 +203,7 @@ def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:
 def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
     start: Doctor, tmp_path: Path
 ) -> None:
-    process = start(ranks(2, "never_joined"), "--format=json", "-o", "report.json")
+    process = start(interpreters(2, "never_joined"), "--format=json", "-o", "report.json")
     while not all(_waits(tmp_path, rank) for rank in (0, 1)):
         time.sleep(0.02)
     for each in living(tmp_path):  # as a terminal does
