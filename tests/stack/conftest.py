@@ -11,7 +11,12 @@ from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from tests.patience import ENDLESS
 
 BODIES = Path(__file__).with_name("bodies.py")
-CRYSTALS = ("ddpdoctor.stack.crystal", "ase.io", "ase.geometry", "pymatgen.core", "vesin")
+SYSTEMS = (
+    *("ddpdoctor.stack.crystal", "ase.io", "ase.geometry", "pymatgen.core", "vesin"),
+    *("ddpdoctor.stack.protein", "gemmi"),
+    *("ddpdoctor.stack.detection", "scipy.optimize", "sklearn.datasets"),
+    "ddpdoctor.stack.generation",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +31,7 @@ def _real_type() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(preload=CRYSTALS) as server:
+    with ForkServer(preload=SYSTEMS) as server:
         yield server
 
 

@@ -22,6 +22,7 @@ from ddpdoctor.stack.process_group import session, wrap
 from ddpdoctor.stack.trainer import schedule, sync_if, windows
 from tests.patience import ENDLESS
 from tests.stack.bodies import train_toy
+from tests.thorough import first_of
 
 Results = Callable[..., list[Any]]
 Launch = Callable[..., WorkerGroup]
@@ -50,7 +51,7 @@ def test_accumulated_batches_learn_what_one_big_batch_learns(tmp_path: Path) -> 
 
 
 # 37 samples at 2 a batch and 2 batches a step: 10 steps an epoch alone, 5 at 2 ranks, 3 at 4.
-@pytest.mark.parametrize(("nproc", "kill_after"), [(1, 14), (2, 7), (4, 4), (4, 6)])
+@pytest.mark.parametrize(("nproc", "kill_after"), first_of([(2, 7), (1, 14), (4, 4), (4, 6)]))
 def test_a_killed_training_that_is_resumed_equals_one_that_never_stopped(
     launch: Launch, results: Results, tmp_path: Path, nproc: int, kill_after: int
 ) -> None:
@@ -96,7 +97,7 @@ def test_the_best_metric_may_be_the_highest(tmp_path: Path) -> None:
 
 
 # The second stage begins with the third of 4 epochs; an epoch has 10 steps alone, 5 at 2 ranks.
-@pytest.mark.parametrize(("nproc", "kill_after"), [(1, 13), (1, 25), (2, 10), (2, 13)])
+@pytest.mark.parametrize(("nproc", "kill_after"), first_of([(2, 10), (1, 13), (1, 25), (2, 13)]))
 def test_a_training_that_was_killed_in_either_stage_goes_on_in_it(
     launch: Launch, results: Results, tmp_path: Path, nproc: int, kill_after: int
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_training_that_was_killed_in_either_stage_goes_on_in_it(
     assert results("train_toy", nproc, output_dir=stopped, resume=True, **options) == straight
 
 
-@pytest.mark.parametrize(("nproc", "term_after"), [(1, 4), (1, 10), (3, 2), (3, 4)])
+@pytest.mark.parametrize(("nproc", "term_after"), first_of([(3, 2), (1, 4), (1, 10), (3, 4)]))
 def test_sigterm_to_one_rank_saves_and_ends_all_and_the_training_goes_on(
     results: Results, tmp_path: Path, nproc: int, term_after: int
 ) -> None:
@@ -161,6 +162,7 @@ def test_what_torchrun_starts_again_goes_on_to_the_same_end(
         assert json.loads((tmp_path / f"rank{rank}.json").read_text()) == straight[rank]
 
 
+@pytest.mark.thorough
 def test_sigterm_to_torchrun_saves_and_the_training_goes_on(
     results: Results, tmp_path: Path
 ) -> None:

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from ddpdoctor.launch import ForkServer
 
 
 @pytest.fixture
@@ -16,12 +13,6 @@ def pdb() -> Path:
     if not folder:
         pytest.skip("DDPDOCTOR_DATA does not name the folder with the protein data")
     return Path(folder) / "pdb"
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[ForkServer]:
-    with ForkServer(preload=("ddpdoctor.stack.protein", "gemmi")) as server:
-        yield server
 
 
 @pytest.fixture
