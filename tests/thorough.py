@@ -18,6 +18,11 @@ def first_of(cases: Iterable[object]) -> list[object]:
     return [_case(each, number == 0) for number, each in enumerate(cases)]
 
 
+def thorough(*cases: object) -> list[object]:
+    """As parameters that all wait for --thorough."""
+    return [_case(each, False) for each in cases]
+
+
 def _case(case: object, everyday: bool) -> object:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=() if everyday else pytest.mark.thorough)

@@ -16,6 +16,7 @@ import pytest
 from ddpdoctor.launch import ForkServer, Job, WorkerGroup
 from tests.launch.helpers import BODIES, Family, run, wait_until
 from tests.patience import ENDLESS
+from tests.thorough import first_of
 
 ROOT = Path(__file__).parents[2]
 HELPERS = 2  # server and keeper
@@ -125,7 +126,7 @@ def short_temporary() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", first_of([signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_doctor_that_is_ended_leaves_nobody(
     family: Family, tmp_path: Path, short_temporary: Path, number: signal.Signals
 ) -> None:

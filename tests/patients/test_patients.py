@@ -14,7 +14,7 @@ from ddpdoctor.launch import ForkServer
 from tests.patients.patient import FOLDER, Patient, patients
 from tests.patients.scoring import told
 from tests.patients.ward import Ward
-from tests.thorough import first_of, one_in
+from tests.thorough import first_of, one_in, thorough
 
 EVERYONE = patients()
 FORKED = {patient.name: patient for patient in EVERYONE if patient.launch == "torchrun"}
@@ -47,7 +47,7 @@ def test_a_patient_is_diagnosed_right(forked: Ward, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "patient", [*first_of(AS_USERS_DO), *first_of(STARTING_RANKS)], ids=lambda p: p.name
+    "patient", [*first_of(STARTING_RANKS), *thorough(*AS_USERS_DO)], ids=lambda p: p.name
 )
 def test_a_patient_that_is_started_by_its_own_launcher_is_diagnosed_right(
     as_users_do: Ward, patient: Patient

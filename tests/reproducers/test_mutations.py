@@ -172,6 +172,7 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.thorough
 def test_without_a_mutation_every_one_of_these_fixes_holds(copied: Path) -> None:
     wanted = {(each.code, each.fix) for each in MUTATIONS}
     found = verdicts(copied, *sorted(wanted))
