@@ -65,7 +65,8 @@ class Census(_Strict):
 def census(folder: Path = FOLDER) -> list[Census]:
     """All repositories that were read."""
     files = sorted(folder.glob("*.yaml"))
-    return [Census(**yaml.safe_load(file.read_text(encoding="utf-8"))) for file in files]
+    quick = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return [Census(**yaml.load(file.read_text("utf-8"), quick)) for file in files]
 
 
 def digest(file: Path, line: int) -> str:
