@@ -291,7 +291,7 @@ def bad_samples() -> list[str]:
     return sorted(path.name for path in SAMPLES.glob("*_bad.py"))
 
 
-@pytest.mark.parametrize("name", one_in(8, bad_samples()))
+@pytest.mark.parametrize("name", one_in(16, bad_samples()))
 def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, name: str) -> None:
     old = (SAMPLES / name).read_text()
     Path(name).write_text(old)
@@ -307,7 +307,7 @@ def test_fixing_a_sample_cures_it_and_fixing_twice_changes_nothing(lint: Lint, n
     assert not [each for each in left if each["cure"]["edits"]]
 
 
-@pytest.mark.parametrize("name", one_in(8, bad_samples()))
+@pytest.mark.parametrize("name", one_in(16, bad_samples()))
 def test_there_is_an_answer_for_any_line(name: str) -> None:
     lines = range(len((SAMPLES / name).read_text().splitlines()) + 2)
     stacks = [((str(SAMPLES / name), line),) for line in lines]

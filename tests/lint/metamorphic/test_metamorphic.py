@@ -35,7 +35,7 @@ PARTS = 40
 PERFORMED = ("correct/checkpoint_shards_and_resume", "patience_of_each_rank/buggy")
 
 
-@pytest.mark.parametrize("part", one_in(8, range(PARTS)))
+@pytest.mark.parametrize("part", one_in(16, range(PARTS)))
 def test_a_program_told_otherwise_gets_the_same_findings(part: int) -> None:
     chosen = subjects()[part::PARTS]
     for number, (name, ways) in enumerate(TOGETHER.items()):
@@ -93,7 +93,7 @@ def chosen() -> list[Subject]:
     return subjects()[::12]
 
 
-@pytest.mark.parametrize("name", one_in(2, WAYS))
+@pytest.mark.parametrize("name", one_in(4, WAYS))
 def test_what_is_told_otherwise_compiles_and_knows_its_lines(
     name: str, chosen: list[Subject]
 ) -> None:
