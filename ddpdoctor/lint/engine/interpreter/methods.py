@@ -28,6 +28,7 @@ from ddpdoctor.lint.engine.interpreter.library.facts import (
 from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.forwards import forward
 from ddpdoctor.lint.engine.interpreter.library.python import of_fields
+from ddpdoctor.lint.engine.interpreter.library.sharding import gathers_its_state
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Machine, Path
 from ddpdoctor.lint.engine.interpreter.names import MAIN_NAME, RANK_CALL, hinted
 from ddpdoctor.lint.engine.interpreter.objects import (
@@ -139,6 +140,8 @@ def call_method(
     effect = vm.library.method(name)
     if effect is not None and effect.does == "collective":
         return call_library(vm, effect.name, owner, args, kwargs, node)
+    if name == "state_dict" and gathers_its_state(vm, owner):
+        vm.emit("collective", name, node, work=NONE)
     if owner.agree.cause == "clock" and name in ("date", "strftime"):
         format = args[0] if args else NONE
         if name == "date" or is_coarse(format):

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from ddpdoctor.lint.edits import replace
+from ddpdoctor.lint.engine.interpreter.library.sharding import PARTS_OF_STATE
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
@@ -37,6 +38,7 @@ from ddpdoctor.lint.rule import About, Fix, Hit
 ABOUT = About(code="DDP508", name="module-prefix", confidence="likely")
 
 _WRAPPER = "DistributedDataParallel"
+_OF_FSDP = {"fsdp_state", PARTS_OF_STATE}
 _PREFIX = ('"module.', "'module.")
 _BARE_ALL_THE_SAME = ("setup", "setup_module")
 """Wraps of libraries whose wrapper gives the state without a prefix."""
@@ -54,7 +56,7 @@ def check(run: Run) -> Iterator[Hit]:
             if owner is None or owner.number not in wrappers or not _is_read_bare(run, save, key):
                 continue
             state = _asked_for(run, owner.number, save)
-            if state is None or "fsdp_state" in state.scopes:
+            if state is None or not _OF_FSDP.isdisjoint(state.scopes):
                 continue  # FSDP takes its own names off
             if id(state.node) not in told:
                 told.add(id(state.node))

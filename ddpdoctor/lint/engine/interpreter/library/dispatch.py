@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from ddpdoctor.lint.engine.interpreter.library import events, facts, ranks
+from ddpdoctor.lint.engine.interpreter.library import events, facts, ranks, sharding
 from ddpdoctor.lint.engine.interpreter.library.call import Call, identity
 from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.python import of_python
@@ -18,7 +18,13 @@ def _range(vm: Machine, call: Call) -> Value:
     return of_python(vm, "range", call.args, {}, call.node)
 
 
-_HANDLERS = {**facts.HANDLERS, **ranks.HANDLERS, **events.HANDLERS, "range": _range}
+_HANDLERS = {
+    **facts.HANDLERS,
+    **ranks.HANDLERS,
+    **events.HANDLERS,
+    **sharding.HANDLERS,
+    "range": _range,
+}
 
 
 def call_library(

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.folding import CLOCKED, is_coarse, is_of_seconds
 from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
+from ddpdoctor.lint.engine.interpreter.library.sharding import PARTS_OF_STATE, is_whole
 from ddpdoctor.lint.engine.interpreter.machine import BOUND, Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import (
     containers,
@@ -507,6 +508,9 @@ def _enters(vm: Machine, call: Call) -> Value:
     throws = call.given("throws")
     if throws is not None and throws.is_const(True):
         scope = "plain"
+    form = call.given("form")
+    if form is not None and not is_whole(form):
+        scope = PARTS_OF_STATE
     enabled = call.given("enabled")
     if enabled is not None:
         ways = vm.ways(enabled, lambda: _scope(vm, call, scope), lambda: _scope(vm, call, "plain"))

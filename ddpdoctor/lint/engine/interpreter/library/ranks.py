@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import folding, lookups
-from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler, identity
+from ddpdoctor.lint.engine.interpreter.library.call import Call, Handler
 from ddpdoctor.lint.engine.interpreter.library.facts import inside, is_world, wrappers
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import (
@@ -178,42 +178,6 @@ def _group(vm: Machine, call: Call) -> Value:
     for role, value in values.items():
         vm.store.put((made, role), value)
     return Value(made)
-
-
-_SHARDED = "#sharded"
-"""Of a module: each of all ranks has a part of its parameters alone."""
-
-
-def _shards(vm: Machine, call: Call) -> Value:
-    made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
-    module = call.given("module")
-    if module is not None and _is_of_all_ranks(vm, call.given("mesh") or NONE):
-        for each in (made, module):
-            vm.store.put((each.what, _SHARDED), TRUE)
-    return made
-
-
-def _spreads(vm: Machine, call: Call) -> Value:
-    if not call.roles().get("weights", FALSE).is_const(False, None):
-        vm.emit("spread", call.last, call.node, **call.roles())
-    return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
-
-
-def _is_of_all_ranks(vm: Machine, mesh: Value) -> bool:
-    """Whether there is one row of a mesh, that of all ranks: of several, each gathers by itself."""
-    shape = vm.store.get((mesh.what, "shape"))
-    found = containers.content(vm, shape) if shape is not None else None
-    is_row = found is not None and isinstance(found.what, Tuple) and len(found.what.items) == 1
-    return is_row or mesh.is_const(None)
-
-
-def _gathers(vm: Machine, call: Call) -> Value:
-    options, model = call.given("options") or NONE, call.given("model") or NONE
-    whole, spread = (vm.store.get((options.what, each)) or NONE for each in ("whole", "spread"))
-    is_sharded = vm.store.get((model.what, _SHARDED)) is not None
-    if (is_sharded and whole.is_const(True)) or (call.given("sets") and spread.is_const(True)):
-        vm.emit("collective", call.last, call.node, work=NONE)
-    return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
 
 
 def _told(vm: Machine, role: str, given: Value | None) -> str | None:
@@ -580,9 +544,6 @@ HANDLERS: dict[str, Handler] = {
     "init": _init,
     "leave": _leave,
     "wraps": _wraps,
-    "shards": _shards,
-    "spreads": _spreads,
-    "gathers": _gathers,
     "prepares": _prepares,
     "spawns": _spawns,
     "starts": _starts,
