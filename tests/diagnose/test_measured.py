@@ -78,6 +78,15 @@ def test_samples_that_several_ranks_are_given_in_an_epoch_are_told() -> None:
     assert (only(found).code, lines(only(found))[0]) == ("DDP204", LOADED.line)
 
 
+def test_a_stream_that_several_ranks_read_is_told_at_what_gives_its_samples() -> None:
+    found = fed(own_order, told=True)
+    for rank in found:
+        rank.loaders = [loader(iterable=True, workers=2, by_rank=True, made_at=SHUFFLED)]
+    told = only(found)
+    assert (told.code, lines(told)[0]) == ("DDP215", SHUFFLED.line)
+    assert "rank * workers + id" in told.cure.text
+
+
 @pytest.mark.parametrize("sampled", [True, False])
 def test_what_a_distributed_sampler_deals_out_may_be_alike_but_not_of_another_order(
     sampled: bool,

@@ -1,17 +1,18 @@
-"""DDP217, DDP204, DDP202: ranks are given the same samples within an epoch, whoever deals them out.
+"""DDP217, DDP204, DDP215, DDP202: ranks are given the same samples within an epoch.
 
-Seen: many samples were given to two ranks, at different times, before either was given one for the
-second time, or in one whole pass over a loader in which far fewer were given again. Were they drawn
-at random and put back, or alike in the data, a rank would get about half as many twice as it has in
-common with another. What torch's DistributedSampler deals out differs by itself: samples that are
-alike are so in the data, unless the order was another on each rank. The last of these passes does
-not count: where ranks shall make equally many, it is filled up with samples from the beginning.
-That this was one epoch is concluded where no loader tells it: ranks report to each other at its
-end, and where they do not, only so many passes count that the epoch must have been longer. What all
-are given in the same pass may be meant (a batch of all ranks): that is told only where each has
-done the work of the others, as what the ranks have reduced was the same on all of them too, or
-their losses were; or as all that they were given was the same to begin with, and gradients came
-back of all samples on every rank, so that none took a part of them for itself.
+Whoever deals them out. Seen: many samples were given to two ranks, at different times, before
+either was given one for the second time, or in one whole pass over a loader in which far fewer were
+given again. Were they drawn at random and put back, or alike in the data, a rank would get about
+half as many twice as it has in common with another. What torch's DistributedSampler deals out
+differs by itself: samples that are alike are so in the data, unless the order was another on each
+rank. The last of these passes does not count: where ranks shall make equally many, it is filled up
+with samples from the beginning. That this was one epoch is concluded where no loader tells it:
+ranks report to each other at its end, and where they do not, only so many passes count that the
+epoch must have been longer. What all are given in the same pass may be meant (a batch of all
+ranks): that is told only where each has done the work of the others, as what the ranks have reduced
+was the same on all of them too, or their losses were; or as all that they were given was the same
+to begin with, and gradients came back of all samples on every rank, so that none took a part of
+them for itself.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _NEW = 4
 _MOST = 0.75
 """More of the samples than a part that a rank would take for itself."""
 _ORDERED = "Deal out an order that all ranks share: shuffle with a seed that is the same on all."
+_NUMBERED = "Deal it out by the number of the worker among all ranks' workers: rank * workers + id."
 _DEALT = "Give each rank samples of its own: a DistributedSampler, or a slice by rank."
 
 
@@ -73,6 +75,7 @@ def detect(case: Case) -> Iterator[Finding]:
             continue
         kins = [*loaders.training(case.evidence)]
         fed = [each for kin in kins for each in _loading(kin)]
+        streams = [each for kin in kins if _is_stream(kin) for each in loaders.makers(kin)]
         seeds = [each for kin in kins for each in loaders.dealers(kin, by_rank=False)]
         shuffles = [*apart(ranks)]
         if seeds or shuffles or not any(map(_is_dealt_out, kins)):
@@ -83,7 +86,9 @@ def detect(case: Case) -> Iterator[Finding]:
                 f"{min(len(first[n]) for n in those)} or more and "
                 f"{max(again[n] for n in those) or 'none'} twice, were given to several."
             )
-            yield _finding([ranks[n] for n in those], seeds, shuffles, fed, passes[0][0], how)
+            yield _finding(
+                [ranks[n] for n in those], seeds, shuffles, streams, fed, passes[0][0], how
+            )
             return
 
 
@@ -230,6 +235,11 @@ def _loading(kin: loaders.Kin) -> Iterator[RankPlace]:
         yield from loaders.places(kin, "built the loader")
 
 
+def _is_stream(kin: loaders.Kin) -> bool:
+    """Whether no sampler could deal it out: it has to see itself what is a worker's of a rank."""
+    return all(each.iterable for each in kin.values())
+
+
 def _is_dealt_out(kin: loaders.Kin) -> bool:
     """Whether torch's own distributed sampler deals it out."""
     return any(each.sampler and each.sampler.type == "DistributedSampler" for each in kin.values())
@@ -239,14 +249,19 @@ def _finding(
     ranks: list[RankEvidence],
     seeds: list[RankPlace],
     shuffles: list[RankPlace],
+    streams: list[RankPlace],
     fed: list[RankPlace],
     given: Given,
     how: str,
 ) -> Finding:
     numbers = tuple(rank.rank for rank in ranks)
-    code, title = ("DDP217", "unlike-datasets") if shuffles else ("DDP202", "no-sampler")
+    code, title, cure = "DDP202", "no-sampler", _DEALT
     if seeds:
-        code, title = "DDP204", "sampler-seed-per-rank"
+        code, title, cure = "DDP204", "sampler-seed-per-rank", _ORDERED
+    elif shuffles:
+        code, title, cure = "DDP217", "unlike-datasets", _ORDERED
+    elif streams:
+        code, title, cure = "DDP215", "iterable-not-sharded", _NUMBERED
     return Finding(
         code=code,
         title=title,
@@ -256,9 +271,10 @@ def _finding(
         places=(
             *seeds,
             *shuffles,
+            *(streams if code == "DDP215" else ()),
             *fed,
             RankPlace(ranks=numbers, place=given.place, doing="gives them"),
         ),
         cause=f"{named(numbers)} train on the same samples: {how}",
-        cure=Cure(text=_ORDERED if shuffles or seeds else _DEALT),
+        cure=Cure(text=cure),
     )

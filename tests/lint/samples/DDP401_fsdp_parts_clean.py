@@ -13,9 +13,7 @@ class Shelf:
         self.path = path
 
     def put(self, model):
-        with FullyShardedDataParallel.state_dict_type(
-            model, StateDictType.LOCAL_STATE_DICT, KEPT
-        ):
+        with FullyShardedDataParallel.state_dict_type(model, StateDictType.LOCAL_STATE_DICT, KEPT):
             weights = model.state_dict()
         torch.save(weights, self.path)
 
