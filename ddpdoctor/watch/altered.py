@@ -34,7 +34,8 @@ class Altered:
         self._replaced = Replaced()
         self._known: dict[int, tuple[int, str]] = {}
         """By where its numbers lie: the wrapper's number, and the parameter's name."""
-        self._found: dict[tuple[int, Frame], list[str]] = {}
+        self._found: dict[tuple[int, Frame], tuple[int | None, list[str]]] = {}
+        """By wrapper and line: the way there, and the parameters' names."""
         self._left = _MOST
         self._step = 0
 
@@ -69,9 +70,14 @@ class Altered:
     def end(self) -> None:
         """It is used, or the job ends: what was found is written down."""
         self._replaced.undo()
-        for (wrapper, place), names in self._found.items():
+        for (wrapper, place), (way, names) in self._found.items():
             self._log.write(
-                "altered", wrapper=wrapper, names=names[:_NAMES], place=place, step=self._step
+                "altered",
+                wrapper=wrapper,
+                names=names[:_NAMES],
+                place=place,
+                step=self._step,
+                way=way,
             )
         self._known, self._found, self._step = {}, {}, 0
 
@@ -93,7 +99,9 @@ class Altered:
             return
         number, name = known
         if (number, place) in self._found or len(self._found) < _LINES:
-            names = self._found.setdefault((number, place), [])
+            if (number, place) not in self._found:
+                self._found[number, place] = self._log.way(sys._getframe(2)), []
+            _, names = self._found[number, place]
             if name not in names[-1:]:
                 names.append(name)
 

@@ -6,8 +6,10 @@ import functools
 import linecache
 import re
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from ddpdoctor.watch.aside import is_compiling, skip
@@ -102,22 +104,25 @@ def look_for_unfreezing(passes: Passes) -> None:
     """
     if "unfrozen" in passes.places or "added" in passes.places:
         return
-    found = [*_lines(_UNFREEZES, _sources())]
-    running = {
-        (frame.f_code.co_filename, number)
-        for frame in outwards(sys._getframe(1))
-        if is_users(frame.f_code)
-        for _, _, number in frame.f_code.co_lines()
-    }
-    found = [each for each in found if each[:2] in running] or found
-    if len(found) == 1:
-        passes.places["unfrozen"] = found[0]
+    running = [f.f_code for f in outwards(sys._getframe(1)) if is_users(f.f_code)]
+    if (
+        line := _one(_UNFREEZES, _beside({code.co_filename for code in running}), running)
+    ) is not None:
+        passes.places["unfrozen"] = line
 
 
-def freezing_lines(file: str) -> list[Frame]:
-    """The line that freezes parameters, if there is but one such, in this file and beside it."""
-    found = list(_lines(_FREEZES, _beside({file})))
-    return found if len(found) == 1 else []
+def freezing_line(file: str, error: BaseException) -> Frame | None:
+    """The line that freezes parameters, in this file and beside it, as far as one can be told."""
+    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
+    return _one(_FREEZES, _beside({file}), [f.f_code for f in frames if is_users(f.f_code)])
+
+
+def _one(pattern: re.Pattern[str], files: set[str], running: list[CodeType]) -> Frame | None:
+    """The only such line; of several, the only one of what is being run."""
+    found = [*_lines(pattern, files)]
+    lines = {(code.co_filename, number) for code in running for _, _, number in code.co_lines()}
+    found = [each for each in found if each[:2] in lines] or found
+    return found[0] if len(found) == 1 else None
 
 
 def _lines(pattern: re.Pattern[str], files: set[str]) -> Iterator[Frame]:
@@ -125,11 +130,6 @@ def _lines(pattern: re.Pattern[str], files: set[str]) -> Iterator[Frame]:
         for number, line in enumerate(linecache.getlines(file), 1):
             if pattern.search(line):
                 yield file, number, ""
-
-
-def _sources() -> set[str]:
-    """The files on the way to here, and the modules beside them."""
-    return _beside({f.f_code.co_filename for f in outwards(sys._getframe(1)) if is_users(f.f_code)})
 
 
 def _beside(files: set[str]) -> set[str]:

@@ -31,6 +31,8 @@ _FOLLOWED = 64
 """Indices of a dataset that are followed to their samples."""
 _PREFIX = 64
 """Of a larger batch so many indices are digested: the cost of a step does not depend on it."""
+_AGAIN, _NEVER = 2, 1 << 60
+"""A pass that began anew so often, and never otherwise, goes through one order again and again."""
 _SHORT = 0.1
 """After the first 64, passes that follow each other faster than this are not all written."""
 
@@ -41,7 +43,7 @@ class _Pass:
     __slots__ = (
         *("batches", "content", "digesting", "early", "ended", "fed", "rows"),
         *("graded", "loader", "number", "order", "steps_before", "steps_noted", "written"),
-        *("chosen", "every", "meant", "mixed", "noted", "samples"),
+        *("again", "chosen", "every", "first", "meant", "mixed", "noted", "samples"),
     )
 
     def __init__(self, steps: int) -> None:
@@ -56,6 +58,10 @@ class _Pass:
         self.written = False
         self.mixed: list[tuple[str, Frame | None]] | None = None
         """From which states of generators it was shuffled, and where."""
+        self.again = 0
+        """So often it was shuffled once more, from the first of these states, and began anew."""
+        self.first: int | None = None
+        """Digest of the indices of its first batch."""
         self.every = 0
         """Each index that this divides is followed to its sample; 0 is none."""
         self.chosen: deque[list[tuple[int, int]]] = deque()
@@ -176,14 +182,45 @@ class Loading:
     def chosen(self, iterator: Any, index: Any) -> None:
         """Digest the indices of a batch."""
         current = _pass_of(iterator, self.log.steps)
-        if current.mixed is self.log.mixed:
-            self.log.mixed = None  # what is shuffled from here on are samples, not their order
         several = isinstance(index, (list, tuple))
+        if current.first is None:
+            current.first = _digest(index)
+        elif self.log.remixed is not None:
+            self._begins_again(current, index)
+        if current.mixed is self.log.mixed:
+            self._mixed(current)
         current.samples.append(len(index) if several else 0)
         if current.digesting:
-            current.order = hash((current.order, tuple(index[:_PREFIX]) if several else index))
+            current.order = hash((current.order, _digest(index)))
             if several and current.every >= 0:
                 self._follow(iterator, current, index)
+
+    def _mixed(self, current: _Pass) -> None:
+        """What is shuffled from here on are samples, or their order once more."""
+        self.log.mixed = None
+        if current.mixed and (place := current.mixed[0][1]) is not None:
+            self.log.dealing.add(place)
+
+    def _begins_again(self, current: _Pass, index: Any) -> None:
+        """A line that shuffles for passes has done so for this batch: note where it is the first.
+
+        It never is where the sampler tells its passes apart.
+        """
+        remixed, self.log.remixed = self.log.remixed, None
+        if remixed is None or not current.mixed or remixed[1] != current.mixed[0][1]:
+            return
+        state, place, way = remixed
+        alike = state == current.mixed[0][0] and _digest(index) == current.first
+        current.again = current.again + 1 if alike else -_NEVER
+        if current.again == _AGAIN and current.written:
+            self.log.write(
+                "begun_again",
+                loader=current.loader,
+                number=current.number,
+                batches=current.batches,
+                place=place,
+                way=way,
+            )
 
     def _follow(self, iterator: Any, current: _Pass, index: Any) -> None:
         """Note where in the batch the indices come that are followed, the same on every rank."""
@@ -216,7 +253,7 @@ class Loading:
         current.batches += 1
         self.log.samples = current.samples.popleft() if current.samples else 0
         if current.mixed is self.log.mixed:
-            self.log.mixed = None  # a sampler that is a generator begins with the first batch
+            self._mixed(current)  # a sampler that is a generator begins with the first batch
         if current.chosen:
             self._note_meaning(current, batch)
         number = current.batches
@@ -341,6 +378,11 @@ def _pass_of(iterator: Any, steps: int) -> _Pass:
     except AttributeError:
         found = iterator._ddpdoctor = _Pass(steps)
     return found
+
+
+def _digest(index: Any) -> int:
+    """Of the indices of a batch, or of a single one."""
+    return hash(tuple(index[:_PREFIX]) if isinstance(index, (list, tuple)) else index)
 
 
 def _grad_enabled() -> bool:

@@ -69,6 +69,10 @@ class Log:
         """While a pass over a loader begins: the states of generators that the shuffles come from,
         and the lines that shuffle.
         """
+        self.dealing: set[Frame] = set()
+        """The lines that shuffled as a pass over a loader began."""
+        self.remixed: tuple[str, Frame, int | None] | None = None
+        """Such a line has shuffled again since the last batch: from which state, and its way."""
         self.summed = 0
         """So many numbers with a graph are looked at when read, as a sum of losses was made."""
         self.averages = Averages()

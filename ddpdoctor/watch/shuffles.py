@@ -26,6 +26,8 @@ no order."""
 _NUMBERS = 20_000
 _MIXED = 4
 """Shuffles of one pass that are noted."""
+_AMID = 4096
+"""Draws amid the passes that are looked at: who draws for each sample begins no order again."""
 _SHORT = 4
 """A shorter list is no dataset."""
 
@@ -53,7 +55,7 @@ def install(log: Log) -> None:
 class _Shuffles:
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._written = self._looks = 0
+        self._written = self._looks = self._amid = 0
         self._lines: Counter[Frame] = Counter()
 
     def wrap(self, module: Any, name: str, library: str) -> None:
@@ -68,6 +70,9 @@ class _Shuffles:
                 self._note_again(library, args, kwargs)
             if self._log.mixed is not None:
                 self._mixes(library, args, kwargs)
+            elif self._log.dealing and self._amid < _AMID:
+                self._amid += 1
+                self._mixes_again(library, args, kwargs)
             return original(*args, **kwargs)
 
         setattr(module, name, call)
@@ -96,9 +101,15 @@ class _Shuffles:
     def _mixes(self, library: str, args: Any, kwargs: Any) -> None:
         """A sampler or the like shuffles for the pass that begins."""
         if self._log.mixed is not None and len(self._log.mixed) < _MIXED:
-            own = library == "random.Random"
-            state = _of_random(args[0]) if own else _state(library, kwargs)
-            self._log.mixed.append((state, users_frame(sys._getframe(3))))
+            self._log.mixed.append((_from(library, args, kwargs), users_frame(sys._getframe(3))))
+
+    @harmless
+    def _mixes_again(self, library: str, args: Any, kwargs: Any) -> None:
+        """What was gone through within a pass may be gone through once more."""
+        caller = sys._getframe(3)
+        if (place := users_frame(caller)) in self._log.dealing:
+            state = _from(library, args, kwargs)
+            self._log.remixed = state, place, self._log.way(caller)
 
     @harmless
     def _note(self, library: str, name: str, args: Any, kwargs: Any) -> None:
@@ -129,6 +140,11 @@ def _is_torch(caller: FrameType) -> bool:
     """Whether a sampler of torch's own asks: what it deals out is known otherwise."""
     file = caller.f_code.co_filename
     return "/torch/utils/data/" in file and "dataset.py" not in file
+
+
+def _from(library: str, args: Any, kwargs: Any) -> str:
+    """The state of the generator that is shuffled by, be it one of the script's own."""
+    return _of_random(args[0]) if library == "random.Random" else _state(library, kwargs)
 
 
 def _state(library: str, kwargs: Any) -> str:

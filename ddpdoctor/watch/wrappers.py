@@ -18,7 +18,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ddpdoctor.watch import layout, numbered
-from ddpdoctor.watch.changes import freezing_lines
+from ddpdoctor.watch.changes import freezing_line
 from ddpdoctor.watch.exceptions import passing
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
@@ -63,7 +63,7 @@ def install(log: Log) -> Callable[[BaseException], None]:
 
     def before_exception(error: BaseException) -> None:
         if match := _UNUSED.search(str(error)):
-            _note_unused(log, alive, built_of, [int(index) for index in match[1].split()])
+            _note_unused(log, alive, built_of, [int(index) for index in match[1].split()], error)
 
     return before_exception
 
@@ -118,7 +118,11 @@ def _census(log: Log, alive: list[weakref.ref[Any]], optimizer: Any) -> None:
 
 @harmless
 def _note_unused(
-    log: Log, alive: list[weakref.ref[Any]], built_of: list[_Built], indices: list[int]
+    log: Log,
+    alive: list[weakref.ref[Any]],
+    built_of: list[_Built],
+    indices: list[int],
+    error: BaseException,
 ) -> None:
     """Write what the indices of DDP's message stand for: those of the latest wrapper they fit."""
     for number, reference in reversed(list(enumerate(alive))):
@@ -129,8 +133,9 @@ def _note_unused(
         asleep = {name for name, p in wrapper.module.named_parameters() if not p.requires_grad}
         frozen = [name for name in names if name in asleep]
         used = [name for name in names if name not in asleep]
-        lines = freezing_lines(built.file) if frozen else []
-        more = {"uses": _uses(wrapper.module, used), "frozen": frozen, "freezes": lines}
+        line = freezing_line(built.file, error) if frozen else None
+        freezes = [line] if line is not None else []
+        more = {"uses": _uses(wrapper.module, used), "frozen": frozen, "freezes": freezes}
         _write(log, number, wrapper, used, more)
         return
 

@@ -388,6 +388,60 @@ def thawed() -> None:
     leave()
 
 
+def frozen_later() -> None:
+    """One part is put to rest in the training; other functions of this file freeze as well."""
+    rank = join()
+    model = DistributedDataParallel(nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for step in range(9):
+        if step == 3:
+            model.module[0].requires_grad_(False)  # the freeze
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+    leave()
+
+
+class Endless(Sampler[list[int]]):
+    """Batches without end, of a rank's part of the samples, which is shuffled for each round."""
+
+    def __init__(self, *, told: bool) -> None:
+        self.rank, self.told = dist.get_rank(), told
+
+    def part(self, seed: int) -> list[int]:
+        order = torch.randperm(32, generator=torch.Generator().manual_seed(seed))  # the round
+        return cast(list[int], order[self.rank :: 2].tolist())
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for number in range(6):
+            part = self.part(number if self.told else 0)
+            yield from (part[at : at + 4] for at in range(0, len(part), 4))
+
+    def __len__(self) -> int:
+        return 24
+
+
+def rounds(*, told: bool) -> None:
+    """Train on one pass over such batches."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rows = TensorDataset(torch.rand(32, 3))
+    torch.manual_seed(rank)
+    for (x,) in DataLoader(rows, batch_sampler=Endless(told=told)):
+        step_on(optimizer, model(x + torch.randn_like(x)).square().mean())
+    del model, optimizer
+    leave()
+
+
+def rounds_of_one_order() -> None:
+    rounds(told=False)
+
+
+def rounds_of_their_own() -> None:
+    rounds(told=True)
+
+
 class Game(nn.Module):
     """A forger and its judge in one model."""
 
@@ -1498,6 +1552,34 @@ def swapped(*, by_all: bool) -> None:
             weight.data.copy_(was)
     del model, weights, optimizer
     leave()
+
+
+def wrapped_average(*, by_all: bool) -> None:
+    """Evaluate an average of the weights that is wrapped as well, and that nothing trains."""
+    rank = join()
+    net = nn.Linear(4, 3)
+    twin = copy.deepcopy(net)
+    model, average = DistributedDataParallel(net), DistributedDataParallel(twin)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.manual_seed(rank)
+    for _ in range(9):
+        step_on(optimizer, model(torch.randn(4, 4)).square().mean())
+        if by_all or rank == 0:
+            follow(average, model)  # the wrapped average of one
+        average.eval()
+        with torch.no_grad():
+            score = average(torch.randn(4, 4)).mean()
+        dist.all_reduce(score)
+    del model, average, optimizer
+    leave()
+
+
+def wrapped_average_of_one() -> None:
+    wrapped_average(by_all=False)
+
+
+def wrapped_average_of_all() -> None:
+    wrapped_average(by_all=True)
 
 
 def average_of_one_evaluated() -> None:

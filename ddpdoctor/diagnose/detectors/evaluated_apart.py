@@ -1,9 +1,10 @@
-"""DDP300: the ranks evaluate one model with unlike weights, and train it with the same.
+"""DDP300: the ranks evaluate one model with unlike weights, and train it with the same, or never.
 
 Before every step that all have been looked at, the replicas were equal to the bit; and in an
 evaluation after the same step they were not. So each has put weights of its own there for it, as
 those of an average that not all have kept in the same way. What the ranks then add up, or choose a
-checkpoint by, is of several models. Proven where they were equal before the step that came next.
+checkpoint by, is of several models. Proven where they were equal before the step that came next;
+and of a model that no rank trains, which DDP made equal and some ranks alone have changed since.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
-from ddpdoctor.diagnose.case import Case
+from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.detectors.silent_divergence import listed
 from ddpdoctor.diagnose.replicas import Replica, differing, groups
-from ddpdoctor.evidence import named
+from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence.events.altered import Altered
 from ddpdoctor.evidence.events.evaluated import Evaluated
 
 
@@ -38,6 +40,58 @@ def detect(case: Case) -> Iterator[Finding]:
                     is_proven=_goes_on_equal(replicas, together[0].step),
                 )
                 return
+    yield from _untrained(case)
+
+
+def _untrained(case: Case) -> Iterator[Finding]:
+    """The first model that is wrapped, that nothing trains, and that some ranks have changed."""
+    ranks = [rank for rank in case.evidence.ranks if rank.wrappers]
+    trained = {number for rank in ranks for number, _ in rank.training}
+    for number in range(min((len(rank.wrappers) for rank in ranks), default=0)):
+        together = {rank.wrappers[number].ranks for rank in ranks}
+        if number in trained or together != {tuple(rank.rank for rank in ranks)}:
+            continue
+        by_some = _changed_by_some(ranks, number)
+        of = [[each for each in rank.of(Evaluated) if each.wrapper == number] for rank in ranks]
+        for passes in zip(*of, strict=False) if by_some else ():
+            same = len({(each.step, each.place) for each in passes}) == 1
+            if same and (names := differing([each.parameters for each in passes])):
+                yield _left_behind(ranks, passes[0], names, by_some)
+                return
+
+
+def _changed_by_some(ranks: list[RankEvidence], number: int) -> dict[int, Altered]:
+    """By rank, what changed the model there after a step; nothing if that was so on all."""
+    first: dict[int, Altered] = {}
+    for rank in ranks:
+        for each in rank.of(Altered):
+            if each.wrapper == number and each.step:
+                first.setdefault(rank.rank, each)
+    return first if len(first) < len(ranks) else {}
+
+
+def _left_behind(
+    ranks: list[RankEvidence], found: Evaluated, names: tuple[str, ...], by_some: dict[int, Altered]
+) -> Finding:
+    numbers, some = tuple(rank.rank for rank in ranks), tuple(sorted(by_some))
+    altered, wrapped = by_some[some[0]], ranks[0].wrappers[found.wrapper].place
+    return Finding(
+        code="DDP300",
+        title="silent-divergence",
+        severity="warning",
+        certainty="proven",
+        ranks=tuple(each for each in numbers if each not in some),
+        places=(
+            RankPlace(ranks=some, place=altered.place, doing="changes it between steps"),
+            *callers(some, altered.way, altered.place),
+            RankPlace(ranks=numbers, place=found.place, doing="evaluates"),
+            RankPlace(ranks=numbers, place=wrapped, doing="wrapped the model"),
+        ),
+        cause=f"{named(numbers)} evaluate one model with unlike weights: {listed(names)} differed "
+        f"after step {found.step}. No rank trains it, and {named(some)} alone changed it between "
+        "steps.",
+        cure=Cure(text="Bring an average of the weights up to date on every rank, at each step."),
+    )
 
 
 def _are_one(replicas: tuple[Replica, ...]) -> bool:

@@ -10,6 +10,7 @@ from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.evidence import Epoch, Loader, Sampler
+from ddpdoctor.evidence.events.begun_again import BegunAgain
 
 _FEW = 4
 """Samples, or steps, up to which an order may come again by chance."""
@@ -22,6 +23,9 @@ def detect(case: Case) -> Iterator[Finding]:
     """Name the loaders that repeat themselves."""
     for kin in loaders.kin(case.evidence):
         if len(kin) < 2:
+            continue
+        if anew := _again(case, kin):
+            yield _within_a_pass(kin, anew)
             continue
         repeated = {rank: again for rank, loader in kin.items() if (again := _repeats(loader))}
         if len(repeated) < len(kin):
@@ -44,6 +48,39 @@ def detect(case: Case) -> Iterator[Finding]:
             cure=Cure(text=_cure(kin[min(kin)])),
             evidence=(_told(kin[min(kin)], second),),
         )
+
+
+def _again(case: Case, kin: loaders.Kin) -> BegunAgain | None:
+    """What began anew within a pass of training on every rank, as the first of them has it."""
+    found: dict[int, BegunAgain] = {}
+    for rank in case.evidence.ranks:
+        for each in rank.of(BegunAgain):
+            loader = kin.get(rank.rank)
+            if loader is rank.loaders[each.loader] and loader.epochs[each.number].steps:
+                found.setdefault(rank.rank, each)
+    return found[min(found)] if len(found) == len(kin) else None
+
+
+def _within_a_pass(kin: loaders.Kin, again: BegunAgain) -> Finding:
+    """The loader has but one pass; what deals its batches out goes through the samples often."""
+    ranks = tuple(sorted(kin))
+    return Finding(
+        code="DDP203",
+        title="missing-set-epoch",
+        severity="warning",
+        certainty="proven",
+        ranks=ranks,
+        places=(
+            RankPlace(ranks=ranks, place=again.place, doing="shuffles"),
+            *callers(ranks, again.way, again.place)[:1],
+            *loaders.places(kin, "built the loader", sampler="built the sampler"),
+        ),
+        cause=f"by batch {again.batches} the samples were gone through twice within one pass over "
+        "the loader, and begun once more, each time shuffled from one state of a random generator: "
+        "in the same order.",
+        cure=Cure(text=_cure(kin[ranks[0]])),
+        evidence=("each time the first batch was the same samples",),
+    )
 
 
 def _repeats(loader: Loader) -> tuple[int, int] | None:

@@ -21,3 +21,4 @@ class Altered:
     place: Place
     step: int = 0
     """After which step of this process that was; 0 before the model was first used."""
+    way: tuple[Place, ...] = ()
