@@ -99,6 +99,8 @@ class Passes:
         """Optimizer steps taken when its buffers were looked at."""
         self.evaluated_at = self.evaluations = 0
         """Steps taken when it was last evaluated, and after how many it was."""
+        self.sent = 0
+        """Passes without a graph, or in evaluation mode, in which it sent its buffers."""
         self.inside = False
         self.is_early = True
         """Its first passes, whose samples are looked at, are not over."""

@@ -51,6 +51,8 @@ _OPTIMIZERS = 64
 _BEGINNING, _EVERY_FOURTH = 64, 4
 """Until which step every one is looked at closely, and which ones from then on."""
 _RESTING = 64
+_SENT = 16
+"""So many passes that are no training are written down as sent, and then ever fewer."""
 _LAZY, _PATIENCE = 8, 64
 """Steps without a pass after which the next such is waited for, and how many steps long."""
 _LIMIT = 1000.0
@@ -201,6 +203,24 @@ class _Training:
                 parameters=digests(parameters),
                 place=users_frame(),
             )
+
+    @harmless
+    def tells(self, passes: Passes, wrapper: Any) -> None:
+        """A pass that is no training begins: the number under which its buffers are sent."""
+        if not (wrapper.require_forward_param_sync and wrapper.will_sync_module_buffers()):
+            return
+        passes.sent += 1
+        if passes.sent > _SENT and passes.sent & (passes.sent - 1):
+            return
+        group = wrapper.process_group
+        self.log.write(
+            "sent",
+            wrapper=passes.number,
+            group=group.group_name,
+            seq=group._get_sequence_number_for_group() + 1,
+            place=users_frame(),
+            way=self.log.way(sys._getframe(1)),
+        )
 
     @harmless
     def _write_buffers(self, passes: Passes, wrapper: Any) -> None:
@@ -714,13 +734,10 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
     def pre_forward(wrapper: Any, *inputs: Any, **kwargs: Any) -> Any:
         entry = known.get(id(wrapper))
         with_graph = is_grad_enabled()
-        if (
-            entry is not None
-            and not (with_graph and wrapper.training)
-            and training.log.steps != entry[1].evaluated_at
-            and not is_compiling()
-        ):
-            evaluates(entry[1], wrapper)
+        if entry is not None and not (with_graph and wrapper.training) and not is_compiling():
+            if training.log.steps != entry[1].evaluated_at:
+                evaluates(entry[1], wrapper)
+            tells(entry[1], wrapper)
         if entry is not None and with_graph:
             training.log.forwards += 1
             if not entry[1].resting and not is_compiling():
@@ -759,7 +776,7 @@ def _around_forward(wrapper_type: Any, training: _Training) -> None:
 
     begin, end = aside(training.before_forward), aside(training.after_forward)
     fed, sends = aside(training.fed), aside(training.sends)
-    evaluates = aside(training.evaluates)
+    evaluates, tells = aside(training.evaluates), aside(training.tells)
     wrapper_type._pre_forward, wrapper_type._post_forward = pre_forward, post_forward
     if run is not None:
         wrapper_type._run_ddp_forward = functools.wraps(run)(run_forward)

@@ -1554,6 +1554,44 @@ def swapped(*, by_all: bool) -> None:
     leave()
 
 
+class Buffered(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3, 1)
+        self.register_buffer("scale", torch.ones(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return cast(Tensor, self.inner(x) * self.scale.sum())
+
+
+def looked(*, by_all: bool) -> None:
+    """Look at what the model gives, on one rank or on all, and then agree on some numbers."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(Buffered())
+    if by_all or rank == 0:
+        with torch.no_grad():
+            model(torch.ones(1, 3))  # the look of one
+    told = torch.full((8,), 7.0 if rank == 0 else 0.0)
+    dist.broadcast(told, 0)
+    if told.sum() != 56:
+        raise ValueError("no such numbers")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(rank)
+    for _ in range(5):
+        step_on(optimizer, model(torch.rand(4, 3)).square().mean())
+    del model, optimizer
+    leave()
+
+
+def looked_by_one() -> None:
+    looked(by_all=False)
+
+
+def looked_by_all() -> None:
+    looked(by_all=True)
+
+
 def wrapped_average(*, by_all: bool) -> None:
     """Evaluate an average of the weights that is wrapped as well, and that nothing trains."""
     rank = join()
