@@ -228,6 +228,7 @@ def _one_comparison(vm: Machine, left: Value, op: ast.cmpop, right: Value) -> Va
         if isinstance(asked, tuple) and asked <= _OLDEST:
             return Value(Const(isinstance(op, ast.Gt | ast.GtE)))
     if isinstance(op, ast.In | ast.NotIn):
+        right = containers.if_any(right)  # of None nobody asks it
         vm.note_read(right, left)
         content = containers.content(vm, right)
         if content is not None:

@@ -99,7 +99,7 @@ def _forward(
         why = vm.why("the model's output of this rank's own data", node, why)
     if vm.is_without_gradients:
         of = frozenset()
-    given = None if result is None else _if_any(result)
+    given = None if result is None else containers.if_any(result)
     if given is not None and (isinstance(given.what, Tuple) or vm.type_of(given) == "dict"):
         marked = _marked(vm, given, of, agree, why, (model, *every), node)
         if given is result:
@@ -111,13 +111,6 @@ def _forward(
     found = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     inside = () if result is None else (result,)
     return done, vm.computed(found, "forward", (model, *every, *inside), node)
-
-
-def _if_any(result: Value) -> Value:
-    """What a forward gives where it gives anything, of one that may give nothing."""
-    options = result.what.options if isinstance(result.what, Either) else ()
-    given = [each for each in options if not each.is_const(None)]
-    return given[0] if len(given) == 1 else result
 
 
 def _learns(vm: Machine, module: Value) -> bool:

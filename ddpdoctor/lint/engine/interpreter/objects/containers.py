@@ -111,6 +111,13 @@ def one_of(vm: Machine, items: Iterable[Value], tag: object = None) -> Value:
     return vm.store.joined(found, [State({})] * len(found), [], tag)
 
 
+def if_any(value: Value) -> Value:
+    """What may be nothing, where it is something."""
+    options = value.what.options if isinstance(value.what, Either) else ()
+    given = [each for each in options if not each.is_const(None)]
+    return given[0] if len(given) == 1 else value
+
+
 def content(vm: Machine, value: Value) -> Value | None:
     """The elements of a tuple, list or set, as a Tuple or Many; None for anything else."""
     what = value.what
