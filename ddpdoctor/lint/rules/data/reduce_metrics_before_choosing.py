@@ -38,7 +38,7 @@ from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, Way, event
 from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, Why, within
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.sharding import passes, shards
+from ddpdoctor.lint.engine.queries.sharding import dealt, passes
 from ddpdoctor.lint.engine.queries.wrapping import origins
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -48,13 +48,13 @@ ABOUT = About(code="DDP214", name="metric-not-reduced", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield what hangs on a metric of this rank alone: a save, or whether all ranks learn."""
     yield from _skipped_by_one(run)
-    if not shards(run) or not any(True for _ in events(run.root, "wrap")):
+    if not dealt(run) or not any(True for _ in events(run.root, "wrap")):
         return
     told: set[int] = set()
     reduced = {
         event.place for event, _ in events(run.root, "collective") if event.name == "reduce"
     }  # who goes by it beside the root is told by DDP416
-    for _, way in events(run.root, "save", "copy_file"):
+    for _, way in events(run.root, "save", "save_on_main", "copy_file"):
         node, path, why = _chosen(run, way)
         if node is None or id(node) in told:
             continue

@@ -1,0 +1,1 @@
+"""Denoising diffusion on short seismic traces."""
