@@ -386,9 +386,13 @@ def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin) -> None:
 
 
 LEAVES_FIRST = """
-import os, time
+import time
 
-if os.environ["RANK"] == "1":
+import torch.distributed as dist
+
+dist.init_process_group("gloo")
+dist.barrier()
+if dist.get_rank() == 1:
     time.sleep(2)
     raise SystemExit(3)
 """
