@@ -79,7 +79,8 @@ class Case:
 
     def prepare(self, source: Path, work: Path, bug: str) -> None:
         """A copy that runs here, with this bug; "" is none."""
-        shutil.copytree(source, work, ignore=shutil.ignore_patterns(".git"))
+        left = shutil.ignore_patterns(".git")
+        shutil.copytree(source, work, ignore=left, ignore_dangling_symlinks=True)
         for name, text in self.make.items():
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_text(text, "utf-8")
