@@ -97,6 +97,7 @@ def test_a_spare_host_takes_the_place_of_one_that_vanishes(tmp_path: Path) -> No
     assert line.endswith("node01 tells it (DDP401 rank-conditional-collective)")
 
 
+@pytest.mark.thorough
 def test_a_host_that_comes_late_is_of_the_next_attempt_and_of_its_verdict(tmp_path: Path) -> None:
     folder = tmp_path
     with network(folder, size=3) as hosts:
