@@ -149,6 +149,19 @@ def test_what_is_left_for_later_comes_with_the_next_event_and_with_its_own_time(
     assert len(lines(path)) == 4, "a process that is no rank any more writes nothing"
 
 
+def test_who_destroys_another_group_has_not_left_that_one_yet(path: Path) -> None:
+    log = Log()
+    log.open(path, **START)
+    reader = RankReader(path.parent, 0, 0)
+    for _ in range(2):
+        log.write("leaving", place=["a.py", 7, "f"], steps=0, forwards=0)
+        reader.poll()
+        assert (reader.evidence.left, reader.evidence.leaving is None) == (None, False)
+        log.write("left", place=["a.py", 7, "f"])
+        reader.poll()
+        assert reader.evidence.left is not None
+
+
 def test_a_forked_child_of_a_rank_is_silent_and_one_of_no_rank_may_become_one(path: Path) -> None:
     log, unknown = Log(), Log()
     log.open(path, **START)

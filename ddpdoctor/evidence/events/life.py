@@ -70,7 +70,8 @@ def dissolved(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
 @event("leaving")
 def leaving(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     """It begins to destroy its process group."""
-    rank.leaving, rank.left_place = time, value_of("place", given.get("place"))
+    rank.leaving, rank.left = time, None  # it may have left another before
+    rank.left_place = value_of("place", given.get("place"))
     rank.forwards = given.get("forwards")
     rank.steps = given.get("steps", rank.steps)
 
