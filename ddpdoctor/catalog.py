@@ -81,6 +81,8 @@ class RankPlace(Frozen):
     """For those who read the source; not part of reports."""
     stack: tuple[Place, ...] = Field(default=(), exclude=True, repr=False)
     """How it came there, outermost first, for those who read the source; not part of reports."""
+    unfinished: tuple[Place, ...] = Field(default=(), exclude=True, repr=False)
+    """The lines at which it goes, or went, through a loader that has more; for the same."""
 
 
 class Edit(Frozen):

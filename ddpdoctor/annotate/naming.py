@@ -344,7 +344,7 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
     if reason.kind == "order":
         return _unordered(reason)
     if reason.turn.shape == "loop":
-        return _loop(reason, party)
+        return None if _broke_off(finding, reason, party) else _loop(reason, party)
     if reason.kind == "rank":
         return _by_rank(finding, reason, party, sources)
     if reason.kind == "exception":
@@ -567,6 +567,18 @@ def _by_the_disk(reason: Reason, party: Party) -> Name:
         "different things there.",
         "Let rank 0 look, and broadcast what it has found.",
         "asks the disk",
+    )
+
+
+def _broke_off(finding: Finding, reason: Reason, party: Party) -> bool:
+    """Whether those that have left the loop had more to go through: it was not over for them."""
+    if isinstance(reason.test, ast.Call) and len(reason.test.args) != 1:
+        return False  # islice(), or zip(): what else it is given may be over
+    ended = [each for each in finding.places if each.phase == "ended"]
+    left = [party.other.at] if party.other is not None else ended
+    here = (reason.path, reason.line)
+    return bool(left) and all(
+        here in {(place.file, place.line) for place in each.unfinished} for each in left
     )
 
 

@@ -73,6 +73,34 @@ def main(model, rank):
 """
 
 
+LOW_ENOUGH = """
+def main(model, loader):
+    model = DDP(model)
+    for images, labels in loader:  # the loop
+        loss = model(images).sum()
+        loss.backward()  # the backward
+        if loss.item() < 0.45:  # the condition
+            break  # the break
+    dist.barrier()  # the barrier
+main(torch.nn.Linear(2, 2), __import__("elsewhere").loader(torch.distributed.get_rank()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("unfinished", "code", "line"), [(True, "DDP405", "the break"), (False, "DDP207", "the loop")]
+)
+def test_who_left_a_loader_that_had_more_has_left_by_a_break(
+    tmp_path: Path, unfinished: bool, code: str, line: str
+) -> None:
+    script = Script(tmp_path, PREAMBLE + LOW_ENOUGH)
+    left = script.at(1, "barrier #5", "the barrier")
+    lines = (script.place("the loop"),) if unfinished else ()
+    left = left.model_copy(update={"unfinished": lines})
+    stays = script.at(0, "all_reduce #4", "the backward", phase="backward")
+    named = only(finding(stays, left))
+    assert (named.code, named.place) == (code, script.place(line))
+
+
 def test_a_script_that_is_started_through_a_link_is_read_with_what_it_imports(
     tmp_path: Path,
 ) -> None:

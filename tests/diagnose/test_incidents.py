@@ -26,6 +26,7 @@ from ddpdoctor.evidence import (
 )
 from ddpdoctor.evidence.events.backward import Backward
 from ddpdoctor.evidence.events.given import Given
+from tests.diagnose.data_simulation import LOOP, epoch, loader
 
 TRAIN = Place("/home/user/train.py", 10, "main")
 INSIDE = Place("/site-packages/torch/distributed/distributed_c10d.py", 1, "all_reduce")
@@ -248,6 +249,20 @@ def test_a_rank_that_was_killed_first_is_the_cause_and_not_what_its_peers_raise(
     assert "who sent it" in finding.cure.text, "the kernel has not said that it was"
     assert finding.place is not None
     assert finding.place.line == 30
+
+
+def test_of_who_left_it_is_known_through_which_loaders_it_had_not_been() -> None:
+    three = ranks()
+    for rank in three[1:]:
+        rank.exceptions.append(error(CLOSED))
+    end(three[0], at=45.0)
+    again = loader(epoch(30.0), epoch(40.0, ended=None))
+    three[0].loaders = [again, loader(epoch(41.0))]
+    (gone,) = (each for each in only(three).places if each.phase == "ended")
+    assert gone.unfinished == (LOOP,)
+    again.epochs[2].ended = 44.0
+    (gone,) = (each for each in only(three).places if each.phase == "ended")
+    assert gone.unfinished == ()
 
 
 def test_an_abort_after_all_work_is_torchs_own_race_and_harmless() -> None:

@@ -5,7 +5,7 @@ The source is not looked at here: `annotate` does that, and finds a narrower nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, first_line, sides
@@ -34,7 +34,10 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
     blamed = culprits(deadlock, case.evidence.ranks)
     # What only two share is met by its other end alone: all miss a collective.
     blocked = sorted(deadlock.blocked, key=lambda each: each.collective.op in ("send", "recv"))
-    stands = sorted(sides(blocked), key=lambda side: not {*side.ranks} & {*blamed})
+    stands = [
+        side.model_copy(update={"unfinished": _unfinished(case, side.ranks)})
+        for side in sorted(sides(blocked), key=lambda side: not {*side.ranks} & {*blamed})
+    ]
     gone = [case.evidence.ranks[rank] for rank in deadlock.gone]
     ways = [f"{named(deadlock.gone)} {_over(gone)}"] if gone else []
     ways += [f"{named(p.ranks)} in {p.doing}" + _at(p.place) for p in stands]
@@ -53,7 +56,7 @@ def _deadlock(case: Case, deadlock: Deadlock) -> Finding:
         ranks=blamed,
         places=(
             *parting(case.evidence.ranks, parties, deadlock.blocked[0].collective.group),
-            *map(_departed, gone[:_SHOWN]),
+            *(_departed(case, each) for each in gone[:_SHOWN]),
             *stands,
             *_together(case, deadlock),
         ),
@@ -101,11 +104,30 @@ def _suffered(raised: Raised) -> RankPlace:
     )
 
 
-def _departed(rank: RankEvidence) -> RankPlace:
+def _unfinished(case: Case, ranks: Iterable[int]) -> tuple[Place, ...]:
+    """Where all of them had more to go through, the last time that they went through it."""
+    every = [
+        {
+            last.place
+            for loader in case.evidence.ranks[rank].loaders
+            if loader.epochs and (last := loader.epochs[max(loader.epochs)]).ended is None
+        }
+        for rank in ranks
+    ]
+    return tuple(place for place in set.intersection(*every) if place is not None)
+
+
+def _departed(case: Case, rank: RankEvidence) -> RankPlace:
     last = max(rank.collectives, key=lambda call: call.begun, default=None)
     place = last.place if last is not None else None
     doing = f"{_over([rank])}; last seen here"
-    return RankPlace(ranks=(rank.rank,), place=place, doing=doing, phase="ended")
+    return RankPlace(
+        ranks=(rank.rank,),
+        place=place,
+        doing=doing,
+        phase="ended",
+        unfinished=_unfinished(case, [rank.rank]),
+    )
 
 
 def _over(ranks: list[RankEvidence]) -> str:
@@ -132,7 +154,7 @@ def _deserted(case: Case) -> Finding:
         ranks=min(parties, key=len),
         places=(
             *parting(case.evidence.ranks, parties, _WORLD),
-            *map(_departed, left),
+            *(_departed(case, each) for each in left),
             *map(_suffered, suffering),
         ),
         cause=f"{named(rank.rank for rank in left)} ended while the others still wanted to "
