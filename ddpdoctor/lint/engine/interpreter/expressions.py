@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     OPEN,
     SAME,
     UNKNOWN,
+    WORLD,
     Class,
     Const,
     Either,
@@ -50,6 +51,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     how_many,
     local,
     term,
+    within,
 )
 
 _BUILTINS = frozenset(dir(builtins))
@@ -152,12 +154,18 @@ def _binary(vm: Machine, node: ast.BinOp) -> Value:
         return paths.joined_path(vm, [left, right])
     if vm.watched:
         vm.emit("asked", node.op.__class__.__name__, node, owner=left, by=right)
+    if isinstance(node.op, _DIVIDING) and WORLD in within(right.what):
+        # What says how many there are, has cut none of them off.
+        vm.evens_out |= not vm.frame.name.endswith("__len__")
     found = folding.binary(node.op, left, right)
     if found.agree.kind == "rank" and found.what != NOTHING:
         vm.by_rank.setdefault(found.what, (node, vm.path))
     if isinstance(node.op, ast.Div | ast.FloorDiv) and found.what != NOTHING:
         vm.divided.setdefault(found.what, (node, vm.path))
     return computed_by(vm, node, node.op.__class__.__name__, left, right, found)
+
+
+_DIVIDING = (ast.Mod, ast.FloorDiv, ast.Div)
 
 
 def computed_by(

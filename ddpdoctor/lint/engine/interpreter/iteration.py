@@ -34,6 +34,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Tuple,
     Value,
     What,
+    Why,
     blended,
     local,
     term,
@@ -56,9 +57,17 @@ def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     of_a_part = count.agree.cause == "shard"
     if one.agree.cause == "shard" or (of_a_part and not one.agree.cause):
         one = Value(one.what, local("data", False), value.why or count.why)
-    if of_a_part:  # meant to be equally large, and nobody knows better
+    if of_a_part and _leaves_a_rest(vm, count.why):
+        count = Value(count.what, local("shard", False), count.why)
+    elif of_a_part:  # meant to be equally large, and nobody knows better
         count = Value(count.what, UNKNOWN)
     return one, count
+
+
+def _leaves_a_rest(vm: Machine, why: Why | None) -> bool:
+    """Whether it comes of a part of as many as there happen to be."""
+    chain = why.chain() if why is not None and not vm.evens_out else ()
+    return any(id(each.node) in vm.unmeasured for each in chain)
 
 
 def _there(value: Value) -> Value:

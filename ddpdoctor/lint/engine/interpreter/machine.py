@@ -322,6 +322,10 @@ class Machine:
         """What was computed with the rank -> where: the expression, and its file."""
         self.divided: dict[What, tuple[ast.AST, str]] = {}
         """Where a quotient was computed first."""
+        self.evens_out = False
+        """Whether anything was divided by the number of ranks, so that parts may be as large."""
+        self.unmeasured: set[int] = set()
+        """The nodes that deal out as many as a condition has let into a list."""
         self.lengths: dict[What, What] = {}
         """What an object of the user's says that its length is -> the object."""
         self.reads: dict[Term, set[str]] = {}

@@ -41,7 +41,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     paths,
     texts,
 )
-from ddpdoctor.lint.engine.interpreter.store import GRADED
+from ddpdoctor.lint.engine.interpreter.store import GRADED, LET_IN
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
     EVERYONE,
@@ -691,6 +691,9 @@ def _of_container(
     if name in ("append", "add", "appendleft", "insert"):
         value = args[-1] if args else NONE
         vm.emit("keep", name, node, owner=owner, value=_held(vm, value))
+        inner = next((frame.loops[-1] for frame in reversed(vm.frames) if frame.loops), None)
+        if inner is not None and len(vm.conditions) > inner.conditions:
+            vm.store.put((owner.what, LET_IN), TRUE)
         agree = found.agree
         at = _place_of(name, args)
         if isinstance(what, Tuple) and len(what.items) < containers.MAX_ITEMS and at is not None:

@@ -33,7 +33,7 @@ _ENOUGH = 3
 _COMPUTING = frozenset(
     {
         *("add_up", "bare_forward", "bare_method", "cut", "dropout", "iterate", "make", "turn"),
-        "use",
+        *("put", "use"),
     }
 )
 _WITHIN_A_FORWARD = _COMPUTING | {"change", "keep", "set_attribute", "set_item"}

@@ -59,6 +59,8 @@ UNWRAPPED = "the wrapper is taken off"
 PERHAPS = "#perhaps"
 """Of a wrapper: it may be something unknown instead, such as another library's."""
 
+LET_IN = "#let in"
+"""Of a list: a condition has decided of one thing after the other whether it is put there."""
 OF_SOME = "#of some"
 """Of a number: some ranks reckon it in another way, as the last one does the end of its part."""
 SHUFFLED = "#shuffled"

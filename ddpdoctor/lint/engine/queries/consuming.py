@@ -22,7 +22,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.wrapping import attributes
 
-_SILENT = ("print", "bare_forward", "forward", "iterate", "make")
+_SILENT = ("print", "bare_forward", "forward", "iterate", "make", "put")
 """What is told of a tensor in these is a use of it only where something is computed as well."""
 _CONTAINERS = ("list", "dict", "set")
 Uses = dict[int, list[ast.AST]]

@@ -39,7 +39,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import binding, hierarchy
+from ddpdoctor.lint.engine.interpreter.objects import binding, hierarchy, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -367,13 +367,25 @@ def _in_one_arm(run: Run, call: Event, nodes: list[ast.AST]) -> Iterator[Hit]:
 
 
 def _is_of_the_round(run: Run, condition: Value, way: Way) -> bool:
-    """Whether the number of a round of the training decides, and no setting besides."""
-    begun = [step.begun for step in way if isinstance(step.node, Loop) and learns_in(step.node)]
-    elements = [each.values["element"] for each in begun if each is not None]
+    """Whether the number of a round of the training decides, and no setting besides.
+
+    But that of how many rounds each is one, where it is not 1 unless somebody says so.
+    """
+    loops = [step for step in way if isinstance(step.node, Loop) and learns_in(step.node)]
+    elements = [step.begun.values["element"] for step in loops if step.begun is not None]
     counted = {part for each in elements for part in mentioned(run, each) if _is_counter(part)}
+    counted |= {each for step in loops for each in step.node.counted}  # type: ignore[union-attr]
     found = decided_from(run, condition) if counted else set()
-    is_set = any(isinstance(each, Term) and each.op in _SETTINGS for each in found)
+    by_turns = any(isinstance(each, Term) and each.op == "Mod" for each in found)
+    settings = [each for each in found if isinstance(each, Term) and each.op in _SETTINGS]
+    is_set = any(not by_turns or not _is_several(run, each) for each in settings)
     return not is_set and not counted.isdisjoint(found)
+
+
+def _is_several(run: Run, setting: Term) -> bool:
+    given = members.default(run.vm, Value(setting))
+    number = given.constant if given is not None else None
+    return isinstance(number, int) and number > 1
 
 
 def _is_counter(what: object) -> bool:

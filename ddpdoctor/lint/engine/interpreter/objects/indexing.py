@@ -7,7 +7,7 @@ import ast
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, keyed, members, memory
-from ddpdoctor.lint.engine.interpreter.store import OF_SOME
+from ddpdoctor.lint.engine.interpreter.store import LET_IN, OF_SOME
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -260,6 +260,8 @@ def sliced(
         apart = order_of(vm, whole, causes=("order", "chance")) if of_rows else None
         if apart is not None and not _ends_apart(node, parts):
             vm.emit("deal", "", node, order=apart)
+        if _happens_to_have(vm, owner.what, parts, node):
+            vm.unmeasured.add(id(node))
         if _is_dealt_evenly(vm, owner.what, parts, node):
             own = agree, why
             agree, why = UNKNOWN, None  # another part, which is as large
@@ -322,6 +324,14 @@ def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST)
         return not parts[1].agree.divergent and folding.is_multiple(parts[1].what)
     number = vm.store.get((what, NUMBER))
     return number is not None and folding.is_multiple(number.what)
+
+
+def _happens_to_have(vm: Machine, what: What, parts: list[Value], node: ast.AST) -> bool:
+    """Whether it is `parts[rank::world]`, to the end, of what a condition has let in one by one."""
+    cut = node.slice if isinstance(node, ast.Subscript) else None
+    if not isinstance(cut, ast.Slice) or cut.upper is not None or len(parts) != 2:
+        return False
+    return parts[1].what == WORLD and vm.store.get((what, LET_IN)) is not None
 
 
 OWN_ROWS = "#own rows"

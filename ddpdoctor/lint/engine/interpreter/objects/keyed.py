@@ -117,6 +117,8 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
             vm.emit("number", "", node, owner=owner, key=key)
         elif value.agree.cause == "order" and _counts(key.what):
             vm.emit("number", "", node, owner=owner, key=value)
+        if isinstance(value.what, Tensor):
+            vm.emit("put", "[]", node, owner=owner, key=key, value=value)
         _set_key(vm, owner, key, value)
         return
     if own is not None:
