@@ -25,7 +25,8 @@ def written() -> Iterator[str]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             match node:
                 case ast.Call(
-                    func=ast.Attribute(attr="write"), args=[ast.Constant(value=str(kind)), *_]
+                    func=ast.Attribute(attr="write" | "write_later"),
+                    args=[ast.Constant(value=str(kind)), *_],
                 ):
                     yield kind
 
