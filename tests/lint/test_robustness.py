@@ -378,6 +378,7 @@ def test_the_layers_of_a_deep_model_use_up_no_fuel_that_what_comes_behind_needs(
     assert (("DDP401", barrier) in found, cut) == (True, [])
 
 
+@pytest.mark.thorough
 def test_what_is_looked_at_in_every_loop_does_not_keep_a_program_of_ranks_from_its_end(
     tmp_path: Path,
 ) -> None:
