@@ -216,6 +216,9 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
     result: Value | None = None
     for op, comparator in zip(node.ops, node.comparators, strict=True):
         right = evaluate(vm, comparator)
+        rest = left.what if isinstance(left.what, Term) and left.what.op == "Mod" else None
+        if rest is not None and indexing.numbers_twice(right.what, rest.args[1]):
+            vm.emit("numbered_twice", "", node)
         found = _one_comparison(vm, left, op, right)
         found = computed_by(vm, node, op.__class__.__name__, left, right, found)
         result = found if result is None else folding.both(result, found, True)

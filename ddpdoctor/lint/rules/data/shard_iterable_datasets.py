@@ -3,7 +3,8 @@
 ## What it does
 Finds loaders over an IterableDataset whose reading never asks for the rank, or asks before there is
 a group that could tell it, or that is given the rank but loaded by several workers and never asks
-which worker it runs in. And loaders of a rank's own part that are handed to accelerate's prepare().
+which worker it runs in, or adds that one's number to the rank, which others come to as well. And
+loaders of a rank's own part that are handed to accelerate's prepare().
 
 ## Why is this bad?
 No sampler can shard a stream. Every rank trains on all of it: N times the work, no speed-up; with
@@ -63,6 +64,15 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         name = _class(run, loader)
         work = run.vm.workers[loader]
+        if (twice := next((e for e, _ in events(work, "numbered_twice")), None)) is not None:
+            yield Hit(
+                twice.node,
+                f"workers of two ranks come to one number: they read the same of `{name}`",
+                notes=(Related.at(loader.place, "its loader is made"),),
+                help="count the workers of all ranks: rank * num_workers + id of so many",
+                path=twice.path,
+            )
+            continue
         asks = next((event for event, _ in events(work, "ask_worker")), None)
         if any(True for _ in events(work, UNREAD)):  # it may ask further down than it was followed
             continue

@@ -234,6 +234,8 @@ def _bounds(vm: Machine, call: Call) -> Value:
     """Ranks that have agreed on the bound may have agreed on what each of them has."""
     from ddpdoctor.lint.engine.interpreter.iteration import elements
 
+    if len(call.args) == 4 and indexing.numbers_twice(call.args[1].what, call.args[3].what):
+        vm.emit("numbered_twice", "", call.node)
     if len(call.args) != 2:
         return _pure(vm, call)
     one, count = elements(vm, call.args[0], call.node)

@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     is_device,
     local,
     term,
+    within,
 )
 
 OWN_PART = "each rank takes a part of its own"
@@ -260,6 +261,8 @@ def sliced(
         apart = order_of(vm, whole, causes=("order", "chance")) if of_rows else None
         if apart is not None and not _ends_apart(node, parts):
             vm.emit("deal", "", node, order=apart)
+        if len(parts) == 2 and numbers_twice(*(each.what for each in parts)):
+            vm.emit("numbered_twice", "", node)
         if _happens_to_have(vm, owner.what, parts, node):
             vm.unmeasured.add(id(node))
         if _is_dealt_evenly(vm, owner.what, parts, node):
@@ -324,6 +327,19 @@ def _is_dealt_evenly(vm: Machine, what: What, parts: list[Value], node: ast.AST)
         return not parts[1].agree.divergent and folding.is_multiple(parts[1].what)
     number = vm.store.get((what, NUMBER))
     return number is not None and folding.is_multiple(number.what)
+
+
+def numbers_twice(number: What, of: What) -> bool:
+    """Whether it is `rank + worker` of `world * workers`, which several ranks' workers come to."""
+    if not isinstance(number, Term) or not isinstance(of, Term):
+        return False
+    if (number.op, of.op) != ("Add", "Mult") or WORLD not in of.args:
+        return False
+    own = [each for each in number.args if each != RANK]
+    several = [each for each in of.args if each != WORLD]
+    if len(own) != 1 or len(several) != 1 or isinstance(several[0], Const):
+        return False
+    return not isinstance(own[0], Const) and not {RANK, WORLD} & {*within(own[0])}
 
 
 def _happens_to_have(vm: Machine, what: What, parts: list[Value], node: ast.AST) -> bool:

@@ -1,0 +1,33 @@
+"""Each file is read by one worker of one rank."""
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, IterableDataset, get_worker_info
+
+
+class Clicks(IterableDataset):
+    def __init__(self, files, rank, world):
+        self.files, self.rank, self.world = files, rank, world
+
+    def __iter__(self):
+        info = get_worker_info()
+        for at, file in enumerate(self.files):
+            if at % (self.world * info.num_workers) == self.rank * info.num_workers + info.id:
+                yield from torch.load(file)
+
+
+def main(files):
+    dist.init_process_group("gloo")
+    clicks = Clicks(files, dist.get_rank(), dist.get_world_size())
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.05)
+    for x in DataLoader(clicks, 20, num_workers=2):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+
+main([f"clicks-{number}.pt" for number in range(16)])
