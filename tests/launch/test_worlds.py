@@ -93,11 +93,15 @@ def test_the_stacks_of_stuck_ranks_name_their_lines_even_with_the_gil_held(
 ) -> None:
     world = launch("block", 3, kwargs={"folder": str(tmp_path)})
     wait_until(lambda: len(list(tmp_path.glob("blocked-*"))) == 3)
-    stacks = world.stacks()
-    assert "in barrier" in stacks[0]
+    stacks: dict[int, str] = {}
+
+    def all_stand_there() -> bool:  # they go there when they have told of it
+        stacks.update(world.stacks())
+        return "in barrier" in stacks[0] and "in hold_the_gil_for_ever" in stacks[2]
+
+    wait_until(all_stand_there)
     assert f'{BODIES}", line' in stacks[1]
     assert "in block" in stacks[1]
-    assert "in hold_the_gil_for_ever" in stacks[2]
     assert all("launch/rank.py" not in stack for stack in stacks.values())
     assert world.poll() == [], "a rank survives the question"
 
