@@ -110,7 +110,7 @@ def delete_the_wrappers_first() -> None:
     over_and_over(job)
 
 
-@fix(launches=2)
+@fix(launches=5)
 def session_sees_to_it() -> None:
     """Let the session destroy the group, or leave it alone where a wrapper is still alive."""
     with session(backend=backend()) as world:

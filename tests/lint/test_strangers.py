@@ -2,7 +2,8 @@
 
 Of each set `strangers.json` names the bugs that lint does not find with their line, and what it
 says of correct scripts: each was read, and is a lesser fault that is there (a step of accumulation
-that synchronises, a save in place), or depends on how many ranks there are. It only shrinks.
+that synchronises, a save in place), or depends on how many ranks there are. It only
+shrinks, but for a lesser fault that lint has learnt to see.
 """
 
 from __future__ import annotations

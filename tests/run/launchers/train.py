@@ -44,7 +44,7 @@ def train(rank, what):
     world = 3 if what == "init" else 2
     dist.init_process_group("gloo", rank=rank, world_size=world)
     model = nn.Linear(4, 1)
-    steps = steps_by_ddp if what in ("drift", "backward") else steps_by_hand
+    steps = steps_by_ddp if what in ("well", "drift", "backward") else steps_by_hand
     for step in steps(model):
         if step == 1 and what in ("hang", "backward") and rank == 0:
             dist.barrier()  # the barrier

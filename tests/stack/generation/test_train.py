@@ -34,17 +34,19 @@ def assert_equal(ours: Any, theirs: Any, rtol: float) -> None:
         torch.testing.assert_close(ours[part], theirs[part], rtol=rtol, atol=1e-5)
 
 
+@pytest.mark.parametrize("nproc", first_of([3, 4]))
 def test_ranks_learn_what_one_process_learns_from_the_same_global_batch(
-    results: Callable[..., list[Any]], tmp_path: Path
+    results: Callable[..., list[Any]], tmp_path: Path, nproc: int
 ) -> None:
     # 1437 digits: 4 batches of 300, of which 3 make a window, so that the last one is shorter.
     common = {"accumulation_steps": 3, "clip_norm": 0.1}
     [lone] = results("train_digits", 1, output_dir=str(tmp_path / "1"), **common)
-    three = results("train_digits", 3, output_dir=str(tmp_path / "3"), batch_size=100, **common)
-    for rank in three:
+    share = {"batch_size": 300 // nproc}
+    ranks = results("train_digits", nproc, output_dir=str(tmp_path / "n"), **share, **common)
+    for rank in ranks:
         assert_equal(rank, lone, rtol=1e-3)
-        assert rank["measured"] == three[0]["measured"]
-        assert rank["weights"] == three[0]["weights"]
+        assert rank["measured"] == ranks[0]["measured"]
+        assert rank["weights"] == ranks[0]["weights"]
         assert rank["measured"][:2] == pytest.approx(lone["measured"][:2], rel=1e-4)
 
 

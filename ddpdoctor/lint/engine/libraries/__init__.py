@@ -47,7 +47,8 @@ WORDS = {
     "has, `only=gradients` that it shares no buffers and sees itself which parameters take part",
     "shards": "shards a module over the ranks of a mesh, in place too",
     "spreads": "wraps a module that it shards, by a `strategy`, and gives all ranks rank 0's "
-    "`weights` if told to; or tells one that is in which `form` it gives its state",
+    "`weights` if told to",
+    "forms": "tells a `module` that is sharded in which `form` it is to give its state",
     "gathers": "gets the state of a `model`, or sets it: every rank must call it where that one is "
     "sharded and the `options` ask for the whole, or where they have rank 0 spread it",
     "prepares": "wraps modules among its arguments, and hands all back in their order",

@@ -202,7 +202,7 @@ torch.distributed.checkpoint.load                   collective op=dcp.load
 torch.distributed.fsdp.fully_shard                  shards module=module@0 mesh=mesh@
 torch.distributed.fsdp.FullyShardedDataParallel     spreads module=module@0 strategy=sharding_strategy@2 weights=sync_module_states@10
 torch.distributed.fsdp.FullyShardedDataParallel.state_dict_type    enters scope=fsdp_state form=state_dict_type@1
-torch.distributed.fsdp.FullyShardedDataParallel.set_state_dict_type    spreads module=module@0 form=state_dict_type@1
+torch.distributed.fsdp.FullyShardedDataParallel.set_state_dict_type    forms module=module@0 form=state_dict_type@1
 torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict    collective
 torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict    collective
 torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel    spreads module=module@0 strategy=sharding_strategy@2 weights=sync_module_states@10

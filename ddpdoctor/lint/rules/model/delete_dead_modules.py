@@ -371,10 +371,10 @@ def _is_of_the_round(run: Run, condition: Value, way: Way) -> bool:
 
     But that of how many rounds each is one, where it is not 1 unless somebody says so.
     """
-    loops = [step for step in way if isinstance(step.node, Loop) and learns_in(step.node)]
-    elements = [step.begun.values["element"] for step in loops if step.begun is not None]
+    begun = [step.begun for step in way if isinstance(step.node, Loop) and learns_in(step.node)]
+    elements = [each.values["element"] for each in begun if each is not None]
     counted = {part for each in elements for part in mentioned(run, each) if _is_counter(part)}
-    counted |= {each for step in loops for each in step.node.counted}  # type: ignore[union-attr]
+    counted |= {each for loop in _loops(way) if learns_in(loop) for each in loop.counted}
     found = decided_from(run, condition) if counted else set()
     by_turns = any(isinstance(each, Term) and each.op == "Mod" for each in found)
     settings = [each for each in found if isinstance(each, Term) and each.op in _SETTINGS]

@@ -8,6 +8,7 @@ from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     NONE,
+    NOTHING,
     TRUE,
     UNKNOWN,
     Lib,
@@ -35,9 +36,6 @@ _SPREAD = "#spread"
 
 
 def _spreads(vm: Machine, call: Call) -> Value:
-    if (form := call.given("form")) is not None:
-        vm.store.put((call.first.what, _SPREAD), TRUE if is_whole(form) else FALSE)
-        return NONE
     if not call.roles().get("weights", FALSE).is_const(False, None):
         vm.emit("spread", call.last, call.node, **call.roles())
     made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
@@ -45,6 +43,12 @@ def _spreads(vm: Machine, call: Call) -> Value:
     if strategy.is_const(None) or _is_named(strategy, *_IN_PARTS):
         vm.store.put((made.what, _SPREAD), TRUE)
     return made
+
+
+def _forms(vm: Machine, call: Call) -> Value:
+    form = call.given("form") or NONE
+    vm.store.put((call.first.what, _SPREAD), TRUE if is_whole(form) else FALSE)
+    return Value(NOTHING, UNKNOWN)
 
 
 _IN_PARTS = ("FULL_SHARD", "SHARD_GRAD_OP", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2")
@@ -82,4 +86,9 @@ def _gathers(vm: Machine, call: Call) -> Value:
     return Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
 
 
-HANDLERS: dict[str, Handler] = {"shards": _shards, "spreads": _spreads, "gathers": _gathers}
+HANDLERS: dict[str, Handler] = {
+    "shards": _shards,
+    "spreads": _spreads,
+    "forms": _forms,
+    "gathers": _gathers,
+}
