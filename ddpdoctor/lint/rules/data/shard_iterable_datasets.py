@@ -64,7 +64,9 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         name = _class(run, loader)
         work = run.vm.workers[loader]
-        if (twice := next((e for e, _ in events(work, "numbered_twice")), None)) is not None:
+        asks = next((event for event, _ in events(work, "ask_worker")), None)
+        twice = next((event for event, _ in events(work, "numbered_twice")), None)
+        if asks is not None and twice is not None:
             yield Hit(
                 twice.node,
                 f"workers of two ranks come to one number: they read the same of `{name}`",
@@ -73,7 +75,6 @@ def check(run: Run) -> Iterator[Hit]:
                 path=twice.path,
             )
             continue
-        asks = next((event for event, _ in events(work, "ask_worker")), None)
         if any(True for _ in events(work, UNREAD)):  # it may ask further down than it was followed
             continue
         in_group = next((event for event, _ in events(work, "ask")), None)

@@ -39,8 +39,9 @@ def _spreads(vm: Machine, call: Call) -> Value:
     if not call.roles().get("weights", FALSE).is_const(False, None):
         vm.emit("spread", call.last, call.node, **call.roles())
     made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
-    strategy = call.given("strategy") or NONE
-    if strategy.is_const(None) or _is_named(strategy, *_IN_PARTS):
+    group, strategy = (call.given(each) or NONE for each in ("group", "strategy"))
+    in_parts = strategy.is_const(None) or _is_named(strategy, *_IN_PARTS)
+    if in_parts and group.is_const(None):  # else the members gather, whoever they are
         vm.store.put((made.what, _SPREAD), TRUE)
     return made
 
