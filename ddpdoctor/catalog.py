@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field
 
 from ddpdoctor.evidence import Place
 
@@ -114,8 +114,17 @@ class Span(Frozen):
     """For a notebook: the number of the cell, in which lines then count."""
 
 
+class Location(Frozen):
+    """A line of a file, as the command tells it."""
+
+    path: str
+    line: int
+
+
 class Finding(Frozen):
     """One thing that is wrong, in the same shape for every command."""
+
+    model_config = ConfigDict(extra="ignore")
 
     code: str
     title: str
@@ -145,6 +154,11 @@ class Finding(Frozen):
     def place(self) -> Place | None:
         """The line to look at first."""
         return self.places[0].place if self.places else None
+
+    @computed_field
+    def location(self) -> Location | None:
+        """That line alone, for programs that want no more."""
+        return Location(path=place.file, line=place.line) if (place := self.place) else None
 
     @property
     def is_narrow(self) -> bool:

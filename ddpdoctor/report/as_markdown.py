@@ -72,7 +72,7 @@ def _finding(report: Report, finding: Finding) -> str:
         f"**Cause:** {markdown_prose(finding.cause)}",
         _list("**Evidence:**", finding.evidence),
         _list("**As a consequence:**", finding.consequences),
-        f"**Remedy:** {markdown_prose(' '.join(words.remedy(finding)))}",
+        f"**Remedy:** {' '.join(map(markdown_prose, words.remedy(finding)))}",
     ]
     return "\n\n".join(filter(None, parts))
 

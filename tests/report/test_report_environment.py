@@ -208,6 +208,7 @@ def test_no_text_of_a_finding_makes_a_line_too_long_or_moves_the_cursor(
 @given(st.text())
 def test_no_text_of_a_finding_acts_in_markdown(text: str) -> None:
     shown = render(told(report(full(), finding("error", text))), "markdown")
+    shown = re.sub(r"(?<![\\`])`[^`]+`", "", shown)
     ours = ["<details>", "<summary>", "</summary>", "</details>"]
     assert re.findall(r"(?<!\\)(?:\\\\)*(<[^>]*>?)", shown) == ours
     assert "| NCCL\\_DEBUG | INFO (read by NCCL) |" in shown
