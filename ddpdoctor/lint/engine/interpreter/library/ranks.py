@@ -493,13 +493,11 @@ def start(
     told: Callable[[Machine, Value, ast.AST], Value] | None = None,
 ) -> None:
     """Run a function as each rank of a new job does."""
-    from ddpdoctor.lint.engine.interpreter.calls import call_value
-
     rank = Value(RANK, BY_RANK, vm.why("each process is given its number", node))
     if first:
         vm.indexed.add(rank.why)
     joined, vm.joined = vm.joined, False
-    starts, vm.starts = vm.starts, False
+    starts = vm.starts
     told = told or _shared
     shared = [told(vm, each, node) for each in arguments]
     held = vm.store.held()
@@ -510,13 +508,40 @@ def start(
         for name, value in vm.store.of(each.what).items() if isinstance(each.what, Term) else ():
             vm.store.put((each.what, name), told(vm, value, node))
     given_ = [rank, *shared] if first else shared
-    with contextlib.suppress(Left):
-        call_value(vm, target, given_, {}, node)
+    _run_begun(vm, target, given_, node)
     vm.joined, vm.starts = joined, starts or first  # who starts ranks is none of them so far
     numbers = [at for at, each in enumerate(given_) if each.what == RANK]
     options = target.what.options if isinstance(target.what, Either) else (target,)
     functions = [each.what.number for each in options if isinstance(each.what, Func)]
     vm.spawned += [(each, at) for each in functions for at in numbers[:1]]
+
+
+def _run_begun(vm: Machine, target: Value, given_: list[Value], node: ast.AST) -> None:
+    """Run what a process does from its beginning, where it is in no group yet.
+
+    One that asks, and is never seen to join, joins in a way that nobody knows.
+    """
+    from ddpdoctor.lint.engine.interpreter.calls import call_value
+
+    took, vm.took_for_alone = vm.took_for_alone, False
+    outside, fuel = vm.out, vm.fuel
+    for vm.starts in (True, False):
+        depth, vm.out, is_in_vain = vm.store.open(), Seq(), False
+        try:
+            with contextlib.suppress(Left):
+                call_value(vm, target, given_, {}, node)
+            is_in_vain = vm.starts and vm.took_for_alone and not vm.joined
+        finally:
+            writes, begun, vm.out = vm.store.since(depth), vm.out, outside
+            vm.store.drop(depth)
+            if not is_in_vain:  # also where it was cut short
+                outside.items.extend(begun.items)
+                for key, value in writes.items():
+                    vm.store.put(key, value)
+        if not is_in_vain:
+            break
+        vm.took_for_alone, vm.fuel = False, fuel
+    vm.took_for_alone |= took
 
 
 def _shared(vm: Machine, value: Value, node: ast.AST) -> Value:
