@@ -332,8 +332,9 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
             return indexing.selected(vm, key, [each for each in found_keys if each is not None])
     rest = vm.store.get((owner.what, "*"))
     known = keys(vm, owner)
-    if not isinstance(key.what, Const) and isinstance(known.what, Tuple) and known.what.items:
-        each_value = [get_key(vm, owner, each) for each in known.what.items]
+    named = _named(known.what.items) if isinstance(known.what, Tuple) else []
+    if not isinstance(key.what, Const) and named:
+        each_value = [get_key(vm, owner, each) for each in named]
         found = containers.one_of(vm, each_value)
         for each in (found, *containers.held(found)):
             if isinstance(each.what, Either):
@@ -355,6 +356,12 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     made = vm.store.get((owner.what, "~"))
     agree, why = blended([made if made is not None else Value(NOTHING, UNKNOWN), key])
     return Value(term("item", owner.what, key.what), agree, why)
+
+
+def _named(given: tuple[Value, ...]) -> list[Value]:
+    """These keys by name; of one that is this in one way and that in another, both."""
+    each_one = (each.what.options if isinstance(each.what, Either) else (each,) for each in given)
+    return [one for several in each_one for one in several if isinstance(one.what, Const)]
 
 
 def any_value(vm: Machine, owner: Value) -> Value:
