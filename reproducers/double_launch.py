@@ -51,7 +51,7 @@ def launch_once() -> None:
     """Be a rank where a launcher has made this process one; else start the ranks."""
     if "RANK" not in os.environ:
         os.environ.setdefault("MASTER_ADDR", "localhost")
-        mp.spawn(worker, args=(RANKS,), nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
+        mp.start_processes(worker, args=(RANKS,), nprocs=RANKS, start_method="fork")  # type: ignore[attr-defined, no-untyped-call]
         return
     dist.init_process_group(backend())
     check()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from datetime import timedelta
 
 import torch
@@ -16,7 +17,7 @@ import torch.multiprocessing as mp
 from ddpdoctor.reproducer import broken, fix, main
 
 RANKS = 2
-PATIENCE = timedelta(seconds=20)
+PATIENCE = timedelta(seconds=5)
 """How long the broken form waits; half an hour by default."""
 
 
@@ -41,17 +42,22 @@ def alone(rank: int) -> None:
     meet(rank)
 
 
+def start(rank: Callable[[int], None]) -> None:
+    """Start the ranks; by fork, which is quicker than spawn."""
+    mp.start_processes(rank, nprocs=RANKS, start_method="fork")  # type: ignore[attr-defined, no-untyped-call]
+
+
 @broken(ranks="any", launch="python {proof} {variant}")
 def a_port_of_each_rank() -> None:
     """Look for a free port in every rank."""
-    mp.spawn(alone, nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
+    start(alone)
 
 
 @fix(source="pytorch/pytorch#53395", launch="python {proof} {variant}")
 def one_port_for_all() -> None:
     """Look for it once, in the process that starts the ranks."""
     os.environ["MASTER_PORT"] = free_port()
-    mp.spawn(meet, nprocs=RANKS)  # type: ignore[attr-defined, no-untyped-call]
+    start(meet)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def in_the_order_of_the_set(counted: Histograms) -> None:
 
 @documented(
     source="MP-Gadget/pfft-python#5: the same PYTHONHASHSEED on all ranks",
-    launch="env PYTHONHASHSEED=0 torchrun --standalone --nproc-per-node={nproc} {proof} {variant}",
+    launch="env PYTHONHASHSEED=0 torchrun --standalone --nproc-per-node=2 {proof} {variant}",
 )
 def same_hash_seed() -> None:
     """Start all ranks with PYTHONHASHSEED=0; the loop goes through the set as before."""
