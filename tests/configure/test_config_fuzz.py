@@ -65,7 +65,7 @@ def arguments_of(said: Path) -> list[str]:
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     launcher=st.sampled_from(["accelerate", "torchrun", "slurm", "kubernetes", "mpirun"]),

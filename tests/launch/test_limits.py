@@ -124,7 +124,7 @@ def test_more_ranks_than_fit_are_refused_before_anything_is_forked_and_the_numbe
     found = AT_MOST.search(refused.stderr)
     assert found, refused.stderr
     assert group.most_tasks < 6, "the doctor alone"
-    done = check(group, "--nproc", found[1], "--select", "DDP301", "-j", "50")
+    done = check(group, "--nproc", found[1], "--select", "DDP101", "--suite", "quick", "-j", "50")
     assert (done.returncode, done.stderr) == (0, "")
     assert ", 0 not checked" in " ".join(done.stdout.split())
     assert not group.was_full()
@@ -244,7 +244,7 @@ def test_a_starter_that_is_killed_before_it_has_heard_all_that_was_said_leaves_n
     assert_nothing_is_left(group, temporary)
 
 
-@pytest.mark.parametrize("stage", ["fork_loop", "all_born"])
+@pytest.mark.parametrize("stage", first_of(["fork_loop", "all_born"]))
 def test_a_starter_that_is_killed_while_its_server_is_stopped_leaves_nothing(
     group: ControlGroup, temporary: Path, stage: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tests that a machine with GPUs must pass; their bodies run on the CPU by gloo everywhere.
+"""Tests that a machine with GPUs must pass; most run on the CPU by gloo, too, with --thorough.
 
     pytest -m multigpu --require-multigpu
 
@@ -30,9 +30,17 @@ _ON_GPUS = [
 
 
 def on_gpus_all(name: str, *values: str) -> pytest.MarkDecorator:
-    """All values on nccl, and the first of them on gloo too: other tests hold the rest there."""
+    """All values on nccl, and the first of them on gloo too: other tests hold all of them there."""
+    on_gloo = pytest.param("gloo", values[0], marks=pytest.mark.thorough)
     on_nccl = [pytest.param("nccl", value, marks=_ON_GPUS) for value in values]
-    return pytest.mark.parametrize(("backend", name), [("gloo", values[0]), *on_nccl])
+    return pytest.mark.parametrize(("backend", name), [on_gloo, *on_nccl])
+
+
+def on_gpus(test: Callable[..., None]) -> Callable[..., None]:
+    """On nccl, and on gloo with --thorough: other tests hold it there."""
+    on_gloo = pytest.param("gloo", marks=pytest.mark.thorough)
+    on_nccl = pytest.param("nccl", marks=_ON_GPUS)
+    return pytest.mark.parametrize("backend", [on_gloo, on_nccl])(test)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.multigpu.conftest import CARDS, as_launched, environment, on_gpus_all
+from tests.multigpu.conftest import CARDS, as_launched, environment, on_gpus, on_gpus_all
 
 Ranks = Callable[..., list[Any]]
 NAMED = ("DDP101", "DDP201", "DDP301", "DDP501", "DDP504")
@@ -59,6 +59,7 @@ def test_dumps_of_a_real_hang_tell_which_collective_was_left_out(
     assert "bodies.py" in text
 
 
+@on_gpus
 def test_a_deadlock_is_proven_while_it_lasts(backend: str, tmp_path: Path) -> None:
     job = [*as_launched(2), "deadlock", str(tmp_path), json.dumps({"backend": backend})]
     done = doctor("run", "-o", "report.json", "--format", "json", "--", *job, cwd=tmp_path)

@@ -39,6 +39,7 @@ def report_of(folder: Path) -> dict:
 AS_JSON = ("--format=json", "-o", "report.json")
 
 
+@pytest.mark.thorough
 def test_a_deadlock_is_proven_told_and_ended(ended, tmp_path: Path) -> None:
     code, _, err = ended(ranks(2, "deadlock"), *AS_JSON)
     assert code == 1, "and not 15, as the launcher says of ranks that SIGTERM ended"
@@ -71,22 +72,13 @@ def test_a_silent_error_makes_a_job_that_ended_well_end_with_1(ended, tmp_path: 
     ]
 
 
-def test_keep_going_leaves_a_dead_job_alone(start: Doctor, tmp_path: Path) -> None:
-    process = start(ranks(2, "deadlock_by_hand"), "--keep-going")
+def test_keep_going_leaves_a_dead_job_alone_and_tells_what_was_proven_whatever_ends_it(
+    start: Doctor, tmp_path: Path
+) -> None:
+    process = start(ranks(2, "deadlock_by_hand"), "--keep-going", *AS_JSON)
     assert process.stderr is not None
     assert "proven" in process.stderr.readline(), "told while the job hangs"
     assert not within(0.5, lambda: len(_ranks_of(tmp_path)) != 2)
-    hanging = _ranks_of(tmp_path)
-    process.send_signal(signal.SIGTERM)
-    for each in hanging:
-        each.kill()
-    process.communicate(timeout=ENDLESS)
-
-
-def test_what_was_proven_is_told_whatever_ends_the_job(start: Doctor, tmp_path: Path) -> None:
-    process = start(ranks(2, "deadlock_by_hand"), "--keep-going", *AS_JSON)
-    assert process.stderr is not None
-    assert "proven" in process.stderr.readline()
     for rank in _ranks_of(tmp_path):
         rank.kill()
     process.communicate(timeout=ENDLESS)
@@ -118,7 +110,7 @@ def test_an_interrupted_job_is_told_of_as_it_was(start: Doctor, tmp_path: Path) 
     assert finding["certainty"] == "proven"
 
 
-@pytest.mark.parametrize("moment", ["deaths are noted", "a look is taken"])
+@pytest.mark.parametrize("moment", first_of(["deaths are noted", "a look is taken"]))
 def test_a_signal_counts_though_the_job_has_ended_before_it_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -196,7 +188,7 @@ def test_a_rank_that_the_kernel_has_killed_for_want_of_memory_is_told_so(
     assert any("memory" in line for line in told), "the kernel's own words, or its count"
 
 
-@pytest.mark.parametrize("forgotten", [False, True])
+@pytest.mark.parametrize("forgotten", first_of([True, False]))
 def test_a_rank_that_is_killed_is_named_though_its_launcher_reaps_it_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forgotten: bool
 ) -> None:

@@ -82,6 +82,7 @@ def report(folder: Path, host: int) -> dict:
     return json.loads((folder / f"{host}.json").read_text())
 
 
+@pytest.mark.thorough
 def test_a_link_that_comes_back_is_no_verdict_and_a_deadlock_after_it_is_proven_on_the_first(
     tmp_path: Path,
 ) -> None:

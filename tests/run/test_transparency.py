@@ -32,20 +32,6 @@ def test_a_job_writes_the_same_bytes_and_ends_with_the_same_code(
     assert with_doctor.returncode == without.returncode == (3 if what == "alone" else 0)
 
 
-def test_two_ranks_that_are_well_are_not_spoken_of_and_what_is_written_is_no_file_of_theirs(
-    ended, tmp_path: Path
-) -> None:
-    code, out, err = ended(ranks(2, "well"))
-    assert (code, err) == (0, "")
-    assert sorted(out.splitlines()) == ["rank 0 trained", "rank 1 trained"]
-    logs = list((tmp_path / "reports").rglob("rank-*.log"))
-    assert len(logs) == 2
-    for log in logs:
-        events = [json.loads(line) for line in log.read_text().splitlines()]
-        paths = [event["path"] for event in events if event["k"] == "file"]
-        assert [path for path in paths if "/reports/" in path] == []
-
-
 def test_ranks_have_what_they_have_without_a_doctor_but_for_what_the_readme_names(
     start: Doctor, tmp_path: Path
 ) -> None:

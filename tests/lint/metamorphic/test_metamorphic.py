@@ -74,7 +74,7 @@ def forked(server: ForkServer) -> Ward:
     return Ward(server, really=False)
 
 
-@pytest.mark.parametrize("name", one_in(2, WAYS))
+@pytest.mark.parametrize("name", one_in(4, WAYS))
 def test_a_program_told_otherwise_does_the_same(name: str, forked: Ward, tmp_path: Path) -> None:
     for patient in patients(PERFORMED):
         program = Program.read({"train.py": patient.script.read_text("utf-8")}, "train.py")

@@ -253,7 +253,9 @@ def line_of(script: Path, mark: str) -> int:
 
 
 @_every_time(PLAINEST, "accelerate", "mpirun", "srun", "Lightning")
-def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
+def test_a_job_that_is_well_is_not_spoken_of_and_what_is_written_is_no_file_of_its(
+    launcher: Launcher, begin, tmp_path: Path
+) -> None:
     run = begin(launcher.starts("well"))
     code, out, err = run.ended()
     assert code == 0, err
@@ -263,6 +265,12 @@ def test_a_job_that_is_well_is_not_spoken_of(launcher: Launcher, begin) -> None:
     ]
     assert not _OF_OURS.search(err), err
     assert run.report["findings"] == []
+    logs = list((tmp_path / "reports").rglob("rank-*.log"))
+    assert len(logs) >= 2
+    for log in logs:
+        events = [json.loads(line) for line in log.read_text().splitlines()]
+        paths = [event["path"] for event in events if event["k"] == "file"]
+        assert [path for path in paths if "/reports/" in path] == []
 
 
 @of_one_of_a_kind
@@ -368,7 +376,7 @@ def test_a_doctor_that_is_killed_takes_nobody_with_it(
     run.ended()
 
 
-@of_the_plainest
+@_every_time()
 def test_an_interrupt_ends_all_of_it(launcher: Launcher, begin) -> None:
     run = begin(launcher.starts("long"))
     run.wait_for("trains-0", "trains-1")
