@@ -41,7 +41,9 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
     Event,
+    Exit,
     Loop,
+    Node,
     Way,
     events,
     walk,
@@ -92,7 +94,7 @@ def check(run: Run) -> Iterator[Hit]:
             path = look.values.get("path") or look.values.get("arg0")
             if path is not None and path.agree.divergent and path.agree.cause not in _SHARED:
                 yield _decided_by_own_file(parting, look, path.agree)
-            elif doers(way).some and restores(run):
+            elif doers(way).some and restores(run) and not _fails_without_it(parting):
                 yield _seen_by_some(run, parting, look, way)
             else:
                 continue
@@ -494,6 +496,19 @@ def _asked_by_each(run: Run) -> Iterator[Hit]:
             harmless=True,
             path=each.look.path,
         )
+
+
+def _fails_without_it(parting: Parting) -> bool:
+    """Whether who does not find the file gives up: nothing is resumed there."""
+    choice, what = parting.way[-1].node if parting.way else None, parting.condition.what
+    arms = choice.arms if isinstance(choice, Choice) else ()
+    ends = [each for each in arms if any(map(_gives_up, walk(each.body)))]
+    is_asked_for_lack = isinstance(what, Term) and what.op == "not"
+    return bool(ends) and all(each.holds is is_asked_for_lack for each in ends)
+
+
+def _gives_up(found: tuple[Node, Way]) -> bool:
+    return isinstance(found[0], Exit) and found[0].kind in ("end", "raise")
 
 
 def _seen_by_some(run: Run, parting: Parting, look: Event, way: Way) -> Hit:

@@ -80,7 +80,7 @@ def _chosen(run: Run, way: Way) -> tuple[ast.AST | None, str, Why | None]:
         arm = next((each for each in choice.arms if each.body is way[number + 1].seq), None)
         if agree.cause != "data" or not agree.sure or arm is None:
             continue
-        if _is_a_count(choice.condition.what, way[:number]):
+        if _is_a_count(run, choice.condition.what, way[:number]):
             continue
         made = _best_so_far(run, choice.condition, way[:number])
         if made is not None:
@@ -103,14 +103,21 @@ def _best_so_far(run: Run, condition: Value, around: Way) -> Made | None:
     return made if is_kept else None
 
 
-def _is_a_count(what: object, around: Way) -> bool:
-    """Whether a condition asks how far something was counted, as `step % every == 0` does."""
+def _is_a_count(run: Run, what: object, around: Way) -> bool:
+    """Whether a condition asks how far something was counted, as `step % every == 0` does.
+
+    What the user has chosen beside that is no metric either.
+    """
     if isinstance(what, Term) and what.op in ("and", "or", "not"):
-        return all(_is_a_count(each, around) for each in what.args)
-    if any(isinstance(each, Term) and each.op == "Mod" for each in within(what)):
+        return all(_is_a_count(run, each, around) for each in what.args)
+    if isinstance(what, Term) and what.op == "option":
+        return True
+    if any(isinstance(each, Term) and each.op in ("Mod", "counter") for each in within(what)):
         return True
     counted = {each for step in around if isinstance(step.node, Loop) for each in step.node.counted}
-    added = (each for each in within(what) if isinstance(each, Term) and each.op in ("Add", "Sub"))
+    parts = (each for each in within(what) if isinstance(each, Term))
+    ways = (way.what for each in parts for way in run.vm.store.options(Value(each)))
+    added = (each for each in ways if isinstance(each, Term) and each.op in ("Add", "Sub"))
     return any(each.args[0] in counted and isinstance(each.args[1], Const) for each in added)
 
 
