@@ -122,6 +122,27 @@ def test_a_module_that_is_named_like_a_library_imports_the_library(
     assert lint(list(collect(["."]))).diagnostics == []
 
 
+def test_nor_do_others_of_its_package_mean_it_where_they_import_the_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "tools" / "__init__.py").touch()
+    (tmp_path / "tools" / "torch.py").write_text(
+        "import torch\ndef mean(values):\n    return torch.stack(values).mean()\n"
+    )
+    (tmp_path / "tools" / "ranks.py").write_text(
+        "from torch import distributed as dist\ndef writes():\n    return dist.get_rank() == 0\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch.distributed as dist\nfrom tools.ranks import writes\n"
+        "dist.init_process_group('gloo')\nif writes():\n    dist.barrier()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = lint(list(collect(["."]))).diagnostics
+    assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

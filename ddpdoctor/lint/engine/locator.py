@@ -27,6 +27,7 @@ class Locator:
         self._tops: dict[str, str] = {}
         self._inside: dict[str, bool] = {}
         self._added: dict[str, list[str]] = {}
+        self._namesakes: dict[str, bool] = {}
 
     def locate(self, importer: str, name: str) -> tuple[str, str] | None:
         """(file, what is left of the dotted name), or None if the tree has no such module."""
@@ -117,10 +118,20 @@ class Locator:
         nearest = (self._top(folder), folder, *self._roots, *self._around(folder))
         for base_name in dict.fromkeys(nearest):
             found = self._below(base_name, parts, own_package=False)
+            if found is not None and self._wants_its_namesake(found[0], parts[0]):
+                continue
             if found is not None and not _is_below_a_module(*found):
                 return found
             first = first or found
         return first
+
+    def _wants_its_namesake(self, path: str, name: str) -> bool:
+        """Whether a module imports its own name: a library is called so, which others mean too."""
+        if PurePath(path).name != f"{name}.py":
+            return False  # the files of a package may import each other by its name
+        if path not in self._namesakes:
+            self._namesakes[path] = name in _IMPORTED.findall(_text(path))
+        return self._namesakes[path]
 
     def _around(self, folder: str) -> Iterator[str]:
         """The project's folders above this one: a script that is started there finds theirs."""
