@@ -98,12 +98,13 @@ class Text:
                 return any(self._runs(each) for each in [*statement.body, *statement.orelse])
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
                 written = "\n".join(self.lines[statement.lineno - 1 : statement.end_lineno])
-                return does_something(written) or any(
-                    is_of_interest(self.dotted(each.func))
-                    for each in ast.walk(statement)
-                    if isinstance(each, ast.Call)
-                )
+                return does_something(written) or self.meets_others(statement)
         return False
+
+    def meets_others(self, node: ast.stmt) -> bool:
+        """Whether something in it is called that has to do with other ranks."""
+        calls = (each for each in ast.walk(node) if isinstance(each, ast.Call))
+        return any(is_of_interest(self.dotted(each.func)) for each in calls)
 
     def dotted(self, node: ast.expr) -> str:
         """What an expression stands for by the imports at the top, "" where nothing says so."""

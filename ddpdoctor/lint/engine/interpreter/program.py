@@ -553,7 +553,7 @@ def run_alone(run: Run, wanted: set[int], fuel: int = ALONE) -> Iterator[Run]:
             vm.store.drop(depth + 1)
             vm.out = vm.root = Seq()
             vm.conditions, vm.scopes, vm.tries, vm.joined = [], [], [], False
-            vm.of_ranks = vm.starts = False
+            vm.of_ranks, vm.starts = loaded.text.meets_others(info.node), False
             vm.alone = True
             vm.mask = (1 << 16) - 1
             vm.frames = [program._frame(loaded)]
