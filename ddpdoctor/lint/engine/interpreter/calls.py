@@ -348,10 +348,13 @@ def call_function(
         return _kept(vm, what, args, kwargs, node)
     # A decorator's wrapper is another function each time that it is made.
     active = sum(each.function is info and each.around == what.scopes for each in vm.frames)
-    if len(vm.frames) >= MAX_CALLS or active >= 2:
+    likes = quiet.known(vm, info, [*what.bound, *args], {**dict(what.named), **kwargs})
+    is_repeated = likes is not None and likes.like in vm.following
+    if active >= 2 and is_repeated:
+        return Value(NOTHING, UNKNOWN)  # which gives what the one gives that is followed
+    if len(vm.frames) >= MAX_CALLS or active >= (_DEEPER if _goes_deeper(args) else 2):
         agree, why = blended([*args, *kwargs.values()])
         return Value(NOTHING, UNKNOWN if not agree.divergent else agree, why)
-    likes = quiet.known(vm, info, [*what.bound, *args], {**dict(what.named), **kwargs})
     if likes is not None and quiet.is_quiet(vm, likes):
         found = methods.call_unknown(vm, Value(NOTHING, UNKNOWN), args, kwargs, node)
         return quiet.reminded(vm, likes, found)
@@ -362,7 +365,9 @@ def call_function(
     scopes, born = list(vm.scopes), len(vm.born)
     vm.scopes.extend(what.within)
     vm.out = body
-    mask = vm.mask
+    mask, following = vm.mask, vm.following
+    if likes is not None:
+        vm.following = (*following, likes.like)
     try:
         result = _run(
             vm, info, what, [*what.bound, *args], {**dict(what.named), **kwargs}, node, on_yield
@@ -373,10 +378,19 @@ def call_function(
     finally:
         vm.scopes[:] = scopes
         vm.out = outside
-        vm.mask = mask
+        vm.mask, vm.following = mask, following
         if not body.items and outside.items and outside.items[-1] is called:
             outside.items.pop()
         _see_through(called)
+
+
+_DEEPER = 4
+"""Within itself a function is followed so often at most."""
+
+
+def _goes_deeper(args: list[Value]) -> bool:
+    """Whether a call within itself has come to a tensor, or to what is no object of the program."""
+    return any(isinstance(each.what, Tensor | Term) for each in args)
 
 
 def _is_alone(vm: Machine, what: Func, args: list[Value]) -> bool:

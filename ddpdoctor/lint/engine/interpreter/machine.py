@@ -249,6 +249,8 @@ class Machine:
         """With less, what was seen to be `quiet` is not run again."""
         self.quiet: dict[tuple[int, bool, tuple[object, ...]], int] = {}
         """How often a function only computed, by what decides it; -1 where it did more."""
+        self.following: tuple[tuple[int, bool, tuple[object, ...]], ...] = ()
+        """The calls that are being followed, by what decides them."""
         self.read_buffers: dict[tuple[int, bool, tuple[object, ...]], tuple[Value, ...]] = {}
         """The buffers that what such a function gives was computed from."""
         self.made: dict[What, Made] = {}

@@ -552,7 +552,7 @@ def _is_instance(vm: Machine, value: Value, wanted: Sequence[What]) -> bool | No
     made = vm.object(value)
     builtin = _builtin_of(vm, value)
     if builtin is not None:
-        known = all(isinstance(each, Class) or each in _BUILTINS for each in wanted)
+        known = all(isinstance(each, Class) or each in _KNOWN_KINDS for each in wanted)
         is_one = Lib(builtin) in wanted or (builtin == "bool" and Lib("int") in wanted)
         return is_one if known or is_one else None
     if made is not None and made.type == members.DDP:
@@ -589,6 +589,8 @@ def _builtin_of(vm: Machine, value: Value) -> str | None:
 _NO_CONTAINERS = ("generator", "manager", members.LOADER)
 """What is gone through like a list, and is none."""
 _BUILTINS = tuple(map(Lib, ("list", "dict", "set", "tuple", "str", "int", "float", "bool")))
+_KNOWN_KINDS = (*_BUILTINS, *map(Lib, ("torch.Tensor", "numpy.ndarray", "torch.nn.Module")))
+"""What is of Python's own is one of the first, and none of the others."""
 _OF_DDP = ("DistributedDataParallel", "Module", "Joinable", "object")
 """The wrapper's own class, and its bases."""
 
