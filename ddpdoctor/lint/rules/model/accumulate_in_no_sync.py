@@ -1,7 +1,8 @@
 """Gradient accumulation without no_sync.
 
 ## What it does
-Finds a DDP training loop that steps the optimizer every k-th batch and never uses `no_sync`.
+Finds a DDP training loop that steps the optimizer every k-th batch and never uses `no_sync`; and
+accelerate's `accumulate` of a part of the model that was prepared, which has no `no_sync`.
 
 ## Why is this bad?
 Every backward reduces all gradients, although only the last one of k needs to: k times the
@@ -29,7 +30,7 @@ for i, batch in enumerate(loader):
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -41,6 +42,7 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
 
+_CURE = "run all but the last micro-batch inside `with model.no_sync():`"
 _SCOPES = ("no_sync", "accumulate")
 _SIZES = ("Lt", "LtE", "Gt", "GtE")
 _ONCE = Term("range", (Const(1),))
@@ -56,6 +58,7 @@ def check(run: Run) -> Iterator[Hit]:
         if "kw_learns_what_is_used" not in each.values  # apex's, which has no such context
     }
     numbers = {each.number for each in wrapped if hasattr(each, "number")}
+    yield from _of_a_part(run, numbers)
     if not numbers or any(map(_is_controlled, runs)):
         return
     steps = [way for _, way in events(run.root, "step")]
@@ -74,14 +77,28 @@ def check(run: Run) -> Iterator[Hit]:
             yield _hit(event, Related.at(every[0].place, steps_if))
 
 
-def _hit(backward: Event, why: Related) -> Hit:
+def _hit(backward: Event, why: Related, cure: str = _CURE) -> Hit:
     return Hit(
         backward.node,
         "every micro-batch reduces all gradients: accumulation without no_sync",
         notes=(why,),
-        help="run all but the last micro-batch inside `with model.no_sync():`",
+        help=cure,
         path=backward.path,
     )
+
+
+def _of_a_part(run: Run, numbers: Set[object]) -> Iterator[Hit]:
+    """What is accumulated by a part of the model: the wrapper around it is told nothing."""
+    entered = [each for each, _ in events(run.root, "enter") if each.name == "accumulate"]
+    given = {each.values["of"].what for each in entered if "of" in each.values}
+    modules = {event.values["module"].what for event, _ in events(run.root, "wrap")}
+    kept = (event.values for event, _ in events(run.root, "set_attribute"))
+    if not given or not given <= {x["value"].what for x in kept if x["owner"].what in modules}:
+        return
+    for event, _ in events(run.root, "backward"):
+        if "accumulate" in event.scopes and made_by(event.values.get("loss")) & numbers:
+            why = Related.at(entered[0].place, "`accumulate` is given a part of it alone")
+            yield _hit(event, why, "give `accumulate` what `prepare` has returned")
 
 
 def _is_window(loop: Loop, way: Way, steps: list[Way]) -> bool:
@@ -186,10 +203,12 @@ def _goes_on(body: Seq) -> bool:
 
 
 def _is_distance(run: Run, what: Term) -> bool:
-    """Whether it is how far something is from what it was in a round before."""
+    """Whether it is how far something is from what it was in a round before, or from the next."""
     if what.op != "Sub" or not isinstance(what.args[1], Term):
         return False
-    return what.args[0] in [each.what for each in run.vm.store.options(Value(what.args[1]))]
+    now, *_ = what.args
+    before = [each.what for each in run.vm.store.options(Value(what.args[1]))]
+    return any(each in (now, Term("Add", (now, Const(1)))) for each in before)
 
 
 def _counted(loop: Loop) -> set[What]:
