@@ -69,7 +69,7 @@ accelerate.PartialState.local_main_process_first        enters scope=main_first
 accelerate.PartialState.on_main_process                 calls_on_main
 accelerate.utils.wait_for_everyone                      collective
 accelerate.utils.gather                                 collective result=same gives=tensor@0
-accelerate.utils.gather_object                          collective result=same
+accelerate.utils.gather_object                          collective result=same tells=object@0
 accelerate.utils.broadcast                              collective result=same
 accelerate.utils.broadcast_object_list                  collective shares=object_list@0 result=same
 accelerate.utils.reduce                                 collective result=same adds=tensor@0

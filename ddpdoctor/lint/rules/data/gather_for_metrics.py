@@ -2,8 +2,9 @@
 
 ## What it does
 Finds evaluation loops over a loader that accelerate prepared, in which predictions and labels are
-gathered by `accelerator.gather` and nothing takes the last batch's padding off. And those over a
-loader that accelerate was not given, where what all ranks compute of it is gathered.
+gathered by `accelerator.gather`, together or one by one, and nothing takes the last batch's padding
+off. And those over a loader that accelerate was not given, where what all ranks compute of it is
+gathered.
 
 ## Why is this bad?
 A prepared loader gives every rank as many samples: where the data set does not divide, the last
@@ -28,7 +29,7 @@ for x, y in eval_loader:
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
@@ -68,12 +69,14 @@ def check(run: Run) -> Iterator[Hit]:
         and all(run.vm.store.get((Ref(one), "#prepared")) is not None for one in each.loaders)
     }
     told: set[int] = set()
+    labelled = set(_with_labels(run, evaluated)) if evaluated else set()
     for event, way in gathers:
-        within = any(id(loop.node) in evaluated for loop in loops(way))
+        within = {id(loop.node) for loop in loops(way)} & evaluated.keys()
         if not within or id(event.node) in told or _is_cut(run, event):
             continue
-        if _has_labels(run, event):
-            told.add(id(event.node))
+        is_one_of_several = bool(within & labelled - told) and not _is_given_out(run, event)
+        if _has_labels(run, event) or is_one_of_several:
+            told |= {id(event.node), *within}
             yield Hit(
                 event.node,
                 "the samples that fill up the last batch are gathered too, and count twice",
@@ -148,11 +151,32 @@ def _has_labels(run: Run, event: Event) -> bool:
     if not isinstance(given, Tuple):
         return False
     return any(
-        isinstance(one.what, Tensor) and one.what.site in run.vm.batches
+        _is_of_a_batch(run, one)
         for each in given.items
         if isinstance(each.what, Tensor) and not each.what.of
         for one in origins(run, each)
     )
+
+
+def _with_labels(run: Run, evaluated: Container[int]) -> Iterator[int]:
+    """The passes in which what is the batch's own is gathered by itself."""
+    for event, way in events(run.root, "collective"):
+        if event.name in ("gather", "gather_object") and _is_given_out(run, event):
+            yield from (id(loop.node) for loop in loops(way) if id(loop.node) in evaluated)
+
+
+def _is_given_out(run: Run, event: Event) -> bool:
+    """Whether what is gathered is the batch's own, and not what a model has made of it."""
+    given = event.values.get("gives") or event.values.get("tells") or NONE
+    forwards = (each for each, _ in events(run.root, "forward", "bare_forward"))
+    outputs = {each.values["result"].what for each in forwards if "result" in each.values}
+    before = [*origins(run, given)]
+    is_predicted = any(each.what in outputs for each in before)
+    return not is_predicted and any(_is_of_a_batch(run, each) for each in before)
+
+
+def _is_of_a_batch(run: Run, value: Value) -> bool:
+    return isinstance(value.what, Tensor) and value.what.site in run.vm.batches
 
 
 def _is_cut(run: Run, event: Event) -> bool:
