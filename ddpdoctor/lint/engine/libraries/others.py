@@ -55,6 +55,10 @@ deepspeed.comm.get_world_size                           world
 deepspeed.comm.get_local_rank                           local_rank
 monai.utils.optional_import                             imports module=module@0 name=name@3
 monai.utils.module.optional_import                      imports module=module@0 name=name@3
+torchmetrics.*                                          new type=torchmetrics.Metric
+torchmetrics.functional.*                               pure
+torchmetrics.utilities.*                                pure
+torchmetrics.Metric.compute                             event kind=compute result=same
 ignite.distributed.get_rank                             rank
 ignite.distributed.get_local_rank                       local_rank
 ignite.distributed.get_node_rank                        node_rank
