@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import has_identity
+from ddpdoctor.lint.engine.interpreter.values import NONE, has_identity
 from ddpdoctor.lint.engine.queries.doing import doers, synchronises
 from ddpdoctor.lint.engine.queries.partings import Parting, changes
 from ddpdoctor.lint.engine.queries.paths import is_listed, may_be
@@ -17,8 +17,9 @@ def watched(run: Run, parting: Parting) -> Event | None:
     """The look by which ranks decide, if each looks anew in each round of a loop for the same.
 
     Who does that waits for what others bring: it comes between the looks of two ranks. What ranks
-    of the program make themselves they may wait for, which is asked elsewhere. Where nothing else
-    is heard in the loop, a rank that has not seen it yet goes round until it has.
+    of the program make themselves they may wait for, which is asked elsewhere. What is loaded by
+    the very name that is looked for was there before: the user has named it to go on from. Where
+    nothing else is heard in the loop, a rank that has not seen it yet goes round until it has.
     """
     if parting.condition.agree.cause != "disk" or not parting.way:
         return None
@@ -28,6 +29,9 @@ def watched(run: Run, parting: Parting) -> Event | None:
         if loop is None or path is None or path.agree.divergent or not has_identity(path.what):
             continue
         if doers(way).some or changes(run, loop, path.what) or _is_made_here(run, look):
+            continue
+        loads = (load.values.get("path", NONE) for load, _ in events(loop.body, "load"))
+        if any(each.what == path.what for each in loads):
             continue
         if parting.repeats or parting.left or _hears_more(loop, parting):
             return look
