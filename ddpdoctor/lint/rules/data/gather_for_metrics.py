@@ -166,13 +166,15 @@ def _with_labels(run: Run, evaluated: Container[int]) -> Iterator[int]:
 
 
 def _is_given_out(run: Run, event: Event) -> bool:
-    """Whether what is gathered is the batch's own, and not what a model has made of it."""
+    """Whether what is gathered is the batch's own, and not what was computed of it."""
     given = event.values.get("gives") or event.values.get("tells") or NONE
-    forwards = (each for each, _ in events(run.root, "forward", "bare_forward"))
-    outputs = {each.values["result"].what for each in forwards if "result" in each.values}
-    before = [*origins(run, given)]
-    is_predicted = any(each.what in outputs for each in before)
-    return not is_predicted and any(_is_of_a_batch(run, each) for each in before)
+    while (made := run.vm.made.get(given.what)) is not None and made.by in _TAKEN_OUT:
+        given = made.of[0]
+    return _is_of_a_batch(run, given)
+
+
+_TAKEN_OUT = ("item", "to", "cuda", "detach", "cpu")
+"""Steps from a batch to a part of it, wherever that is kept."""
 
 
 def _is_of_a_batch(run: Run, value: Value) -> bool:
