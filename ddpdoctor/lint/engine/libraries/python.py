@@ -133,6 +133,7 @@ os.mkdir                                event kind=make_folder path=path@0
 os.remove                               event kind=remove path=path@0
 os.unlink                               event kind=remove path=path@0
 os.rmdir                                event kind=remove path=path@0
+shutil.copytree                         event kind=make_folder path=dst@1 exist_ok=dirs_exist_ok@6
 shutil.rmtree                           event kind=remove path=path@0
 os.rename                               event kind=rename path=src@0 to=dst@1
 os.replace                              event kind=rename path=src@0 to=dst@1

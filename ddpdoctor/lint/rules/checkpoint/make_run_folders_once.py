@@ -1,9 +1,9 @@
 """A folder that every rank clears or makes, or that each rank names by itself.
 
 ## What it does
-Finds `shutil.rmtree`, and `os.makedirs` or `mkdir` without `exist_ok=True`, of one path in code
-that every rank runs, and paths that are made of the time, of a random number or of a listing on
-each rank for itself.
+Finds `shutil.rmtree`, and `os.makedirs`, `mkdir` or `shutil.copytree` that may not find it there,
+of one path in code that every rank runs, and paths that are made of the time, of a random number or
+of a listing on each rank for itself.
 
 ## Why is this bad?
 The first rank makes the folder, the others crash on it (FileExistsError), also where they have
@@ -345,4 +345,6 @@ def _shown(event: Event) -> str:
     if event.name.startswith("Path.") and isinstance(node.func, ast.Attribute):
         return text(node.func.value, 30)
     given = [*node.args, *(each.value for each in node.keywords)]
+    if event.name == "copytree":
+        given = given[1:]
     return text(given[0], 30) if given else event.name
