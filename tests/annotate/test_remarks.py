@@ -200,6 +200,35 @@ def test_the_line_that_sets_a_learning_rate_of_a_ranks_own_comes_first(
     assert (own[0], own[-1]) == (lines[0], lines[-1])
 
 
+GIVEN = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+
+def run(rank, config):
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    model = DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=config["lr"] * {by})
+    for _ in range(9):
+        model(torch.randn(4, 2)).mean().backward()
+        optimizer.step()
+
+
+torch.multiprocessing.spawn(run, args=({{"lr": 0.1}},), nprocs=2)
+"""
+
+
+@pytest.mark.parametrize(("by", "first"), [("(rank + 1)", 9), ("dist.get_world_size()", 12)])
+def test_the_line_that_makes_an_optimizer_with_a_rate_of_a_ranks_own_comes_first(
+    tmp_path: Path, by: str, first: int
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(GIVEN.format(by=by), "utf-8")
+    (found,) = annotate([noted(file, "DDP300", "rates-apart", 12)])
+    assert lines_of(found)[0] == first
+
+
 LAUNCHED = """\
 import torch
 import torch.distributed as dist

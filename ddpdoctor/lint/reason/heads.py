@@ -393,11 +393,20 @@ def line_of(event: Event) -> Line:
 def _rates_set(run: Run) -> Iterator[Related]:
     """What sets a rate or steps a schedule by what ranks have for themselves, and its reasons."""
     by_hand = ((event, way, [event.values["value"]]) for event, way, _ in settings(run))
+    made = (
+        (event, way, [event.values["lr"]])
+        for event, way in events(run.root, "new")
+        if "lr" in event.values
+    )
     stepped = ((event, way, list[Value]()) for event, way in events(run.root, "schedule"))
-    for event, way, given in (*by_hand, *stepped):
+    for event, way, given in (*by_hand, *made, *stepped):
         asked = [each.node.condition for each in way if isinstance(each.node, Choice)]
         own = [each for each in (*given, *asked) if each.agree.divergent]
         if own:
             doing = "sets the learning rate" if given else "steps the schedule"
             yield Related(*line_of(event), doing)
+            calls = [(node.path, node.node) for node in (s.node for s in way) if is_call(node)]
+            yield from (
+                Related(path, getattr(at, "lineno", 1), "calls it") for path, at in calls[-1:]
+            )
             yield from steps(own[0].why)
