@@ -269,6 +269,17 @@ def test_two_passes_in_each_of_many_epochs_are_meant() -> None:
     assert said(found) == []
 
 
+@pytest.mark.parametrize(("count", "codes"), [(3, ["DDP203"]), (2, [])])
+def test_a_set_epoch_behind_the_pass_that_is_given_one_number_does_not_count(
+    count: int, codes: list[str]
+) -> None:
+    ranks = passes(count)
+    for rank in ranks:
+        (known,) = rank.loaders
+        known.epochs = {0: epoch(order=90 + rank.rank, sampler_epoch=7), **known.epochs}
+    assert [each.code for each in said(ranks)] == codes
+
+
 def test_a_set_epoch_that_is_called_once_before_the_loop_does_not_count() -> None:
     assert only(passes(3)).evidence == ("set_epoch was called 1 times, last for epoch 0",)
 

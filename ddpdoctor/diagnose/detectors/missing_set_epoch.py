@@ -92,6 +92,7 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
         shuffles = _shuffles(loader.sampler)
     if not shuffles:
         return None
+    trained = _after_the_first_told(trained)
     if len({epoch.sampler_epoch for _, epoch in trained}) > 1:
         return None
     if any(epoch.told for _, epoch in trained) and len(trained) < _PASSES:
@@ -100,6 +101,12 @@ def _repeats(loader: Loader) -> tuple[int, int] | None:
         if _went_as_far(epoch, then) and epoch.order == then.order is not None:
             return number, following
     return None
+
+
+def _after_the_first_told(trained: list[tuple[int, Epoch]]) -> list[tuple[int, Epoch]]:
+    """Without the first pass, where set_epoch was called behind it: it had the sampler's own 0."""
+    is_before = len(trained) > 1 and trained[1][1].told and not trained[0][1].told
+    return trained[1:] if is_before else trained
 
 
 def _mixing(ranks: tuple[int, ...], loader: Loader, epoch: Epoch) -> Iterator[RankPlace]:
