@@ -195,12 +195,14 @@ def _renamed(
     is_theirs = is_tie or name.code in ("DDP401", "DDP406")
     concluded = finding.certainty == "proven" and not (reason.fits and alone)
     parted = (PROVEN,) if concluded and finding.title == "deadlock" else ()
+    met = (finding.cause,) if finding.is_suspicion else ()
     return finding.model_copy(
         update={
             "code": name.code,
             "title": name.title,
+            "severity": "warning" if finding.is_suspicion else finding.severity,
             "certainty": "evidence" if concluded else finding.certainty,
-            "evidence": (*finding.evidence, *parted),
+            "evidence": (*finding.evidence, *parted, *met),
             "cause": name.cause,
             "cure": Cure(text=name.cure),
             "ranks": ranks if is_theirs else finding.ranks,

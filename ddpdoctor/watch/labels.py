@@ -2,7 +2,7 @@
 
 Of the first calls of each line: words that the user's two innermost frames hold, as the name in
 `for name in metrics:`, and the keys of a dictionary whose values are what the tensor holds, in the
-dictionary's order.
+dictionary's order. Of what is gathered the words alone.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.places import is_users, outwards
 
-FIRST = 16
+FIRST = 64
 """Calls of each line that are looked at."""
 _REDUCED = frozenset({"all_reduce", "reduce", "reduce_scatter"})
+_GATHERED = "all_gather"
 _FRAMES, _WORDS, _LONGEST, _KEYS = 2, 8, 64, 64
 _ROUNDING = 1e-6
 _LOOKING = frozenset({"locals", "vars", "dir", "eval", "exec"})
@@ -31,14 +32,14 @@ _LOOKING = frozenset({"locals", "vars", "dir", "eval", "exec"})
 def facts(op: str, args: tuple[Any, ...], steps: int) -> dict[str, Any]:
     """The fields of `evidence.Collective` that name what is reduced."""
     tensor = args[0][0] if args and isinstance(args[0], list) and args[0] else None
-    if op not in _REDUCED or tensor is None:
+    if op not in (*_REDUCED, _GATHERED) or tensor is None:
         return {}
     frames = itertools.islice(
         (f for f in outwards(sys._getframe(1)) if is_users(f.f_code)), _FRAMES
     )
     seen = [(each.f_code, variables(each)) for each in frames]
     found = list(itertools.islice(_words(seen), _WORDS))
-    if tensor.device.type == "cpu" and 2 <= tensor.numel() <= _KEYS * 4:
+    if op in _REDUCED and tensor.device.type == "cpu" and 2 <= tensor.numel() <= _KEYS * 4:
         numbers = tensor.detach().reshape(-1).tolist()
         found += next(filter(None, (_keys(*each, numbers) for each in seen)), [])
     return {"labels": found, "step": steps} if found else {}

@@ -494,7 +494,7 @@ def judged_together() -> None:
 def played(*, own: bool) -> None:
     """Learn from episodes of few states: the same on all ranks, or drawn by each."""
     rank = join()
-    torch.manual_seed(0)
+    torch.manual_seed(0)  # the seed of the players
     model = DistributedDataParallel(nn.Linear(4, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     dice = random.Random(rank * own)
@@ -2107,6 +2107,28 @@ def metrics_of_shards() -> None:
     summed_by_name(lambda rank: [f"{rank}/{n}" for n in range(3)])
 
 
+def gathered_by_name(names: Callable[[int], list[str]]) -> None:
+    """Gather the parts of each metric, in the order in which a rank has its names."""
+    rank = join()
+    metrics = {name: torch.tensor([(rank + 1.0) * len(name)]) for name in names(rank)}
+    for name in metrics:
+        parts = [torch.zeros(1), torch.zeros(1)]
+        dist.all_gather(parts, metrics[name])  # the parts
+    leave()
+
+
+def parts_of_each_order() -> None:
+    gathered_by_name(lambda rank: ["loss", "accuracy", "f1"][:: 1 - 2 * (rank % 2)])
+
+
+def parts_of_one_order() -> None:
+    gathered_by_name(lambda rank: ["loss", "accuracy", "f1"])
+
+
+def parts_in_turn() -> None:
+    gathered_by_name(lambda rank: (["one", "two", "three", "four"] * 2)[rank : rank + 4])
+
+
 class Table:
     """Hits and counts of each class, which it comes to know as it meets them."""
 
@@ -3509,3 +3531,37 @@ def gathered_and_left_out() -> None:
 
 def gathered_and_kept() -> None:
     contrast(hanging=True)
+
+
+def mean_over_ranks(value: Tensor) -> Tensor:
+    dist.all_reduce(value)
+    return value / dist.get_world_size()
+
+
+def reduce_scores(*, quiet: str) -> None:
+    """Average a loss and a score of each sound; of quiet ones the score is as `quiet` says."""
+    join()
+    sounds = TensorDataset(torch.tensor([0.9, 0.1, 0.1, 0.9] * 3))
+    loss = score = torch.zeros(())
+    for (loud,) in DataLoader(sounds, sampler=DistributedSampler(sounds, shuffle=False)):
+        loss = loss + mean_over_ranks(loud * 2)
+        if loud < 0.5 and quiet == "left out":
+            continue  # the quiet one
+        if loud < 0.5 and quiet == "nothing":
+            score = score + mean_over_ranks(loud * 0)
+        else:
+            score = score + mean_over_ranks(loud)
+    assert (loss + score).isfinite()
+    leave()
+
+
+def scores_left_out() -> None:
+    reduce_scores(quiet="left out")
+
+
+def scores_of_nothing() -> None:
+    reduce_scores(quiet="nothing")
+
+
+def scores_of_all() -> None:
+    reduce_scores(quiet="all")

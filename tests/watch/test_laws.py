@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ddpdoctor.annotate import annotate
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose
 from ddpdoctor.launch import ForkServer, Job
@@ -55,6 +56,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
             ("windows_of_one", "DDP202", "the window"),
             ("measured_alike", "DDP202", "the measured ones"),
             ("played_alike", "DDP202", "the episode"),
+            ("played_alike", "DDP202", "the seed of the players"),
             ("averaged_on_own_weights", "DDP300", "the step by hand"),
             ("averaged_on_own_weights", "DDP300", "the seed by hand"),
             ("clipped_by_each", "DDP306", "the clip of each"),
@@ -122,6 +124,7 @@ def said(server: ForkServer, folder: Path, body: str, nproc: int = 2) -> list[Fi
             ("told_in_vain", "DDP214", "the broadcast copy"),
             ("state_of_rank_0", "DDP205", "the state"),
             ("metrics_of_each_order", "DDP413", "the sum"),
+            ("parts_of_each_order", "DDP413", "the parts"),
             ("rows_as_met", "DDP413", "the rows"),
             ("numbered_as_met", "DDP213", "the wrapped words"),
             ("numbered_by_dataset", "DDP213", "the speakers"),
@@ -216,6 +219,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
                 *("summed_view", "summed_data", "summed_array", "summed_well", "summed_in_a_list"),
                 *("summed_to_wait", "summed_for_its_caller", "told_objects", "split_by_all"),
                 *("metrics_of_one_order", "metrics_of_shards", "rows_in_order", "task_of_each"),
+                *("parts_of_one_order", "parts_in_turn"),
                 *("share_times_ranks", "ranks_times_sum", "sum_of_all", "gradients_times_ranks"),
                 *("by_the_mean_count", "by_a_constant", "loss_of_all"),
                 *("numbered_in_order", "words_of_each", "numbered_for_itself", "dataset_in_order"),
@@ -338,3 +342,18 @@ def test_what_one_rank_alone_was_given_and_others_read_is_told(
         assert each.places[0].place is not None
         assert each.places[0].place.line == line("the reduction to one")
         assert each.places[1].ranks == (1,)
+
+
+def test_calls_of_two_lines_that_met_in_silence_are_told_where_the_source_parts_the_ranks(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    (found,) = annotate(said(server, tmp_path, "scores_left_out"))
+    assert (found.code, found.severity, found.certainty) == ("DDP307", "warning", "evidence")
+    assert line("the quiet one") in {each.place.line for each in found.places if each.place}
+
+
+@pytest.mark.parametrize("body", ["scores_of_nothing", "scores_of_all"])
+def test_a_call_that_is_made_either_way_met_no_other(
+    server: ForkServer, tmp_path: Path, body: str
+) -> None:
+    assert annotate(said(server, tmp_path, body)) == []

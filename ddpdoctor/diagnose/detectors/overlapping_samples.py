@@ -25,7 +25,7 @@ from ddpdoctor.diagnose import loaders
 from ddpdoctor.diagnose.case import Case
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.replicas import exchanges, is_a_replica
-from ddpdoctor.diagnose.shuffles import apart, common
+from ddpdoctor.diagnose.shuffles import apart, common, seeded_alike
 from ddpdoctor.evidence import RankEvidence, Training, named
 from ddpdoctor.evidence.events.given import Given
 from ddpdoctor.evidence.events.losses import Loss
@@ -155,6 +155,7 @@ def _same_work(ranks: list[RankEvidence], passes: list[Given], how: str) -> Find
             *common(ranks),
             *dict.fromkeys(_built_alike(ranks)),
             RankPlace(ranks=numbers, place=passes[0].place, doing="gives them"),
+            *seeded_alike(ranks),
         ),
         cause=f"{named(numbers)} train on the same samples in each of {len(passes)} passes, and "
         f"{how}: {len(ranks)} times the work of one rank.",

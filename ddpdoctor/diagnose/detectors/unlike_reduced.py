@@ -2,7 +2,8 @@
 
 Seen is what the numbers stood for. Either the ranks came to one line, between two steps, with the
 same words in a variable, in another order (`for name in metrics: all_reduce(...)`): so the sum
-under one number is of different things. Or what was reduced were the values of a dictionary, in
+under one number is of different things. What is gathered is too, unless they go round, each from
+another word: so work is dealt out. Or what was reduced were the values of a dictionary, in
 its order, and the dictionaries have the same keys in another order. Both are evidence: what a word
 stands for is the program's affair. A word that another rank does not come to in the same pass, as
 the name of a shard, is none of these.
@@ -42,7 +43,7 @@ def detect(case: Case) -> Iterator[Finding]:
                 RankPlace(ranks=ranks, place=place, doing=f"{first.op} of unlike things"),
                 *callers(ranks, first.way, place),
             ),
-            cause=f"{named(ranks)} reduce different things together in {first.op} #{first.seq} at "
+            cause=f"{named(ranks)} put different things together in {first.op} #{first.seq} at "
             f"{place}, as each goes by an order of its own: {told}.",
             cure=Cure(text="Go through them in one order on all ranks: sorted(...)."),
         )
@@ -73,7 +74,7 @@ def _unlike(calls: dict[int, Calls]) -> tuple[Calls, dict[int, str]] | None:
             if name.endswith("[]"):
                 if len({tuple(sorted(keys)) for keys in mine.values()}) == 1:
                     return of, {rank: ", ".join(keys) for rank, keys in mine.items()}
-            elif _all_come_to(whole, name, set(mine.values())):
+            elif _all_come_to(whole, name, set(mine.values())) and not _go_round(whole, name):
                 return of, {rank: repr(keys[0]) for rank, keys in mine.items()}
     return None
 
@@ -84,6 +85,18 @@ def _all_come_to(whole: list[Calls], name: str, words: set[tuple[str, ...]]) -> 
         words <= {_by_name(of[rank]).get(name, ()) for of in whole if rank in of}
         for rank in whole[0]
     )
+
+
+def _go_round(whole: list[Calls], name: str) -> bool:
+    """Whether what is gathered comes in one order everywhere, which each begins somewhere else."""
+    if any(call.op != "all_gather" for of in whole for call in of.values()):
+        return False
+    orders = [
+        [*dict.fromkeys(_by_name(of[rank]).get(name, ()) for of in whole if rank in of)]
+        for rank in whole[0]
+    ]
+    rounds = [orders[0][n:] + orders[0][:n] for n in range(len(orders[0]))]
+    return all(order in rounds for order in orders)
 
 
 def _by_name(call: Collective) -> dict[str, tuple[str, ...]]:
