@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests.patience import within
+from tests.thorough import THOROUGH
 
 if TYPE_CHECKING:
     from ddpdoctor.launch import ForkServer
@@ -43,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Mark whatever is started from here on, xdist's workers included."""
     config.addinivalue_line("markers", "thorough: one more of a kind, which --thorough runs")
     os.environ["OMP_NUM_THREADS"] = "1"
+    if config.getoption("--thorough"):
+        os.environ[THOROUGH] = "1"
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Started in the background by a script: what is started from here on would be deaf to
         # Ctrl-C, too, and some tests send it.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from zlib import crc32
 
 import pytest
+
+THOROUGH = "DDPDOCTOR_TEST_THOROUGH"
+"""Is set where tests run with --thorough."""
 
 
 def one_in(share: int, cases: Iterable[object]) -> list[object]:
@@ -21,6 +25,11 @@ def first_of(cases: Iterable[object]) -> list[object]:
 def thorough(*cases: object) -> list[object]:
     """As parameters that all wait for --thorough."""
     return [_case(each, False) for each in cases]
+
+
+def examples(number: int) -> int:
+    """So many with --thorough; a third of them every time."""
+    return number if THOROUGH in os.environ else number // 3
 
 
 def _case(case: object, everyday: bool) -> object:

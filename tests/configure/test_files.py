@@ -39,7 +39,8 @@ def changed(**values: Any) -> Plan:
     return Plan(**{field: getattr(PLAN, field) for field in Plan.__slots__} | values)
 
 
-@pytest.mark.parametrize("launcher", first_of(["torchrun", "accelerate", "mpirun"]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("launcher", ["torchrun", "accelerate", "mpirun"])
 def test_ranks_that_the_file_starts_meet_and_talk(launcher: str) -> None:
     file = LAUNCHERS[launcher]
     if why := file.refuse(PLAN):

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import diagnose, prove_deadlock
 from tests.diagnose.programs import Call, Defect, Machine, Program, programs, spoilt_programs
+from tests.thorough import examples
 
 
 def lines(finding: Finding) -> set[int]:
     return {each.place.line for each in finding.places if each.place is not None}
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(programs())
 def test_a_correct_program_ends_and_gives_no_finding(program: Program) -> None:
     machine = program.run()
@@ -22,7 +23,7 @@ def test_a_correct_program_ends_and_gives_no_finding(program: Program) -> None:
     assert diagnose(machine.evidence()) == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(programs(), st.lists(st.integers(0, 4), max_size=60))
 def test_a_correct_program_is_never_called_dead_whenever_one_looks(
     program: Program, turns: list[int]
@@ -30,7 +31,7 @@ def test_a_correct_program_is_never_called_dead_whenever_one_looks(
     assert prove_deadlock(program.run(turns=turns).evidence()) is None
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(spoilt_programs())
 def test_when_nobody_can_move_exactly_those_that_wait_are_proven_dead(
     spoilt: tuple[Program, Defect],
@@ -42,7 +43,7 @@ def test_when_nobody_can_move_exactly_those_that_wait_are_proven_dead(
     assert dead == {number for number, rank in enumerate(machine.ranks) if not rank.ended}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(spoilt_programs())
 def test_one_defect_gives_one_finding_or_none(spoilt: tuple[Program, Defect]) -> None:
     program, defect = spoilt
@@ -53,7 +54,7 @@ def test_one_defect_gives_one_finding_or_none(spoilt: tuple[Program, Defect]) ->
     assert bool(findings) or not hangs
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(spoilt_programs().filter(lambda spoilt: spoilt[1].kind in ("root", "shape")))
 def test_another_root_or_size_is_named_with_its_line_and_rank(
     spoilt: tuple[Program, Defect],
@@ -67,7 +68,7 @@ def test_another_root_or_size_is_named_with_its_line_and_rank(
     assert finding.ranks == ((defect.rank,) if alone else ())
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(spoilt_programs())
 def test_whoever_is_blamed_for_a_hang_on_the_spot_is_the_one_who_did_it(
     spoilt: tuple[Program, Defect],

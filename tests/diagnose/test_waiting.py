@@ -13,6 +13,7 @@ from ddpdoctor.diagnose import diagnose, prove_deadlock
 from ddpdoctor.diagnose.waiting import Blocked, Deadlock, culprits, held_up
 from ddpdoctor.evidence import Collective, Evidence, Fate, Place, Stuck
 from tests.diagnose.simulation import NOW, Call, Simulation
+from tests.thorough import examples
 
 OPS = ["all_reduce", "barrier", "broadcast"]
 
@@ -69,7 +70,7 @@ def test_a_correct_program_is_never_called_dead_whenever_one_looks(
     assert prove_deadlock(simulation.evidence(frozenset(running))) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(broken_programs())
 def test_when_nobody_can_move_any_more_exactly_the_ranks_left_are_dead(
     simulation: Simulation,
@@ -79,7 +80,7 @@ def test_when_nobody_can_move_any_more_exactly_the_ranks_left_are_dead(
     assert {b.rank for b in deadlock.blocked} == left if deadlock else not left
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(broken_programs(), moves, st.sets(st.integers(0, 4)))
 def test_what_is_called_dead_on_the_way_never_moves_later(
     simulation: Simulation, choices: list[int], running: set[int]
@@ -107,7 +108,7 @@ def sharing(evidence: Evidence) -> Evidence:
     return replace(evidence, ranks=ranks)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(broken_programs(), moves, st.sets(st.integers(0, 4)), st.booleans())
 def test_of_ranks_that_wait_alike_it_is_told_as_of_each_of_them(
     simulation: Simulation, choices: list[int], running: set[int], with_calls: bool

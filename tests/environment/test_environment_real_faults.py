@@ -335,6 +335,7 @@ for port, wrong in ((29541, True), (29542, False)):
 """
 
 
+@pytest.mark.thorough
 @needs_root
 @pytest.mark.skipif(not shutil.which("ip"), reason="needs ip of iproute2")
 def test_ranks_of_two_hosts_whose_names_lead_to_the_loopback_do_not_meet_as_env_says() -> None:

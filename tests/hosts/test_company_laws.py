@@ -20,6 +20,7 @@ from ddpdoctor.hosts.rounds import PATIENCE, PAUSE
 from ddpdoctor.observation import Observation
 from tests.hosts.test_company import Post
 from tests.hosts.test_rounds import FOREVER
+from tests.thorough import examples
 
 TICK = 0.1
 BEAT = 0.2
@@ -158,7 +159,7 @@ def waited_at_once(hosts: list[Host], lives: dict[int, Life], proof: Any) -> boo
     return begun < min(b for _, b in meant)
 
 
-@settings(max_examples=80, deadline=None, phases=(Phase.reuse, Phase.generate))
+@settings(max_examples=examples(80), deadline=None, phases=(Phase.reuse, Phase.generate))
 @given(
     st.integers(0, 1 << 32),
     st.integers(2, 3),

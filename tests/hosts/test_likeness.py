@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ddpdoctor.evidence import RankEvidence, RankReader, Saying, Stuck, Words, folded
+from tests.thorough import examples
 
 RANKS = range(4)
 PLACE = ["/home/u/train.py", 42, "main"]
@@ -79,7 +80,7 @@ def one_by_one(rank: RankEvidence) -> RankEvidence:
     return replace(rank, stuck=timeless(rank.stuck), stood=timeless(rank.stood), pauses=pauses)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.lists(st.tuples(st.sampled_from(RANKS), SAID), max_size=20),
     st.tuples(*[st.sampled_from([5, 6])] * len(RANKS)),

@@ -387,6 +387,7 @@ def test_ranks_of_a_launcher_end_by_themselves_and_name_the_one_that_died(
         assert f"rank {bad}" in found.cause
 
 
+@pytest.mark.thorough
 def test_a_rank_that_is_stopped_is_named_by_the_others(launcher: Launcher) -> None:
     ranks = launcher.start(3, IMPATIENT, dies=(1, "links", "SIGSTOP"), MASTER_PORT=port())
     for rank in (0, 2):

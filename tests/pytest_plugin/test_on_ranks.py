@@ -14,6 +14,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
+from tests.thorough import first_of
+
 pytestmark = pytest.mark.distributed
 
 
@@ -57,7 +59,7 @@ def test_shared_path_is_one_folder_and_tmp_path_is_each_ranks_own(
     assert len(set(everybodys(str(tmp_path)))) == 2
 
 
-@pytest.mark.parametrize("value", [1, "a [strange] :: value"])
+@pytest.mark.parametrize("value", first_of(["a [strange] :: value", 1]))
 def test_parameters_reach_the_ranks(value: object, request: pytest.FixtureRequest) -> None:
     assert everybodys(value) == [value, value]
     assert request.node.callspec.params["value"] == value
@@ -78,7 +80,7 @@ def test_without_a_backend_the_test_makes_its_own_group() -> None:
     dist.destroy_process_group()
 
 
-@pytest.mark.parametrize("attempt", range(3))
+@pytest.mark.parametrize("attempt", first_of(range(3)))
 def test_a_model_may_be_alive_when_the_test_ends(attempt: int) -> None:
     model = DistributedDataParallel(torch.nn.Linear(4, 4))
     model(torch.ones(2, 4)).sum().backward()

@@ -200,6 +200,7 @@ def test_a_job_that_is_ended_in_a_stall_has_that_finding(in_a_stall) -> None:
     assert listener.over == []
 
 
+@pytest.mark.thorough
 def test_an_interrupt_ends_ranks_that_wait_for_one_that_never_joins(
     start: Doctor, tmp_path: Path
 ) -> None:

@@ -149,6 +149,7 @@ def restarted(folder: Path, kill_after: int | None, options: dict[str, Any]) -> 
     return [*torchrun, "--nproc-per-node=2", "--max-restarts=1", script, str(folder), told]
 
 
+@pytest.mark.thorough
 def test_what_torchrun_starts_again_goes_on_to_the_same_end(
     results: Results, tmp_path: Path
 ) -> None:

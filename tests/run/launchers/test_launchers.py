@@ -406,6 +406,7 @@ if dist.get_rank() == 1:
 """
 
 
+@pytest.mark.thorough
 def test_an_agent_that_waits_in_vain_for_that_of_another_host_ends_when_it_is_asked_to(
     begin, tmp_path: Path
 ) -> None:

@@ -108,6 +108,7 @@ def test_no_rank_waits_for_one_that_fails_in_stage_2(launch: Launch, tmp_path: P
         verify_checkpoint(tmp_path / name)
 
 
+@pytest.mark.thorough
 def test_a_training_goes_on_with_another_number_of_ranks(
     launch: Launch, results: Results, tmp_path: Path
 ) -> None:

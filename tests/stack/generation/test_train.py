@@ -69,7 +69,8 @@ def test_a_killed_training_that_is_resumed_equals_one_that_never_stopped(
     assert results("train_digits", nproc, output_dir=stopped, resume=True, **options) == straight
 
 
-@pytest.mark.parametrize("rank", first_of([0, 1]))
+@pytest.mark.thorough
+@pytest.mark.parametrize("rank", [0, 1])
 def test_a_rank_that_is_killed_while_it_saves_leaves_the_checkpoint_before_whole(
     launch: Launch, results: Callable[..., list[Any]], tmp_path: Path, rank: int
 ) -> None:
@@ -92,7 +93,8 @@ def test_a_rank_that_is_killed_while_it_saves_leaves_the_checkpoint_before_whole
     ]
 
 
-@pytest.mark.parametrize(("after", "step"), first_of([(1, 2), (3, 4)]))
+@pytest.mark.thorough
+@pytest.mark.parametrize(("after", "step"), [(1, 2), (3, 4)])
 def test_sigterm_to_one_rank_saves_and_ends_all(
     results: Callable[..., list[Any]], tmp_path: Path, after: int, step: int
 ) -> None:
@@ -109,6 +111,7 @@ def test_sigterm_to_one_rank_saves_and_ends_all(
     assert resumed == straight
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_two_ranks_goes_on_in_one_process(
     results: Callable[..., list[Any]], tmp_path: Path
 ) -> None:
