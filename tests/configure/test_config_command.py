@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from test_plan import machine
 
 from ddpdoctor import cli
 from ddpdoctor.complaints import Complaint
@@ -15,6 +16,13 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Facts of a machine, which it takes seconds to ask this one for."""
+    monkeypatch.setattr("ddpdoctor.environment.facts.collect", machine)
+
+
+@pytest.mark.usefixtures("_known")
 def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     Path("torchrun.sh").write_text("mine")
     assert cli.run(["config", "torchrun", "--nproc", "2", "--no-try"]) == 2
@@ -24,6 +32,7 @@ def test_a_file_that_is_there_stays_as_it_is(capsys: pytest.CaptureFixture[str])
     assert "--nproc-per-node=2" in Path("torchrun.sh").read_text()
 
 
+@pytest.mark.usefixtures("_known")
 def test_to_stdout_goes_the_file_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["config", "slurm", "--nproc", "3", "--no-try", "-o", "-"]) == 0
     said = capsys.readouterr()
@@ -39,6 +48,7 @@ def test_an_ipv6_address_is_one_with_brackets_or_without() -> None:
             _host(half)
 
 
+@pytest.mark.usefixtures("_known")
 def test_a_trial_that_fails_is_an_exit_code(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +63,7 @@ def test_the_first_lines_say_how_this_very_file_is_started() -> None:
     assert "Start it with: sh 'my job.sh' train.py" in Path("my job.sh").read_text()
 
 
+@pytest.mark.usefixtures("_known")
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

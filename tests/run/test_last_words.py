@@ -66,7 +66,7 @@ def test_what_is_found_reaches_its_file_though_stderr_is_closed(
     start: Doctor, tmp_path: Path
 ) -> None:
     doctor = f"{sys.executable} -m ddpdoctor run --format=json -o report.json --"
-    command = f"{doctor} {' '.join(ranks(2, 'deadlock'))} 2>&-"
+    command = f"{doctor} {' '.join(ranks(2, 'deadlock_by_hand'))} 2>&-"
     process = start(["bash", "-c", command], doctor=False)
     out, _ = process.communicate(timeout=ENDLESS)
     assert (process.returncode, out) == (1, "")

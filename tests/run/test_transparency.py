@@ -167,7 +167,7 @@ def test_the_doctor_takes_more_descriptors_where_few_are_allowed_and_gives_the_j
 
 
 def test_a_deadlock_that_is_proven_is_not_laid_to_the_limit(tmp_path: Path) -> None:
-    job = " ".join(ranks(2, "deadlock"))
+    job = " ".join(ranks(2, "deadlock_by_hand"))
     done = by_bash(tmp_path, f"ulimit -Sn 35; {sys.executable} -m ddpdoctor run -- {job}")
     assert done.returncode == 1
     # Before, where the ranks have taken long to meet, as on a busy machine, that may be the cause.

@@ -361,7 +361,7 @@ def test_ctrl_c_twice_ends_all_of_it(launcher: Launcher, begin) -> None:
     assert run.report["ended_by"] == "signal"
 
 
-@of_the_plainest
+@_every_time()
 def test_a_doctor_that_is_killed_takes_nobody_with_it(
     launcher: Launcher, begin, tmp_path: Path
 ) -> None:
