@@ -17,6 +17,8 @@ _REST = """
 configargparse.ArgumentParser                           new type=argparse.ArgumentParser
 configargparse.ArgParser                                new type=argparse.ArgumentParser
 configargparse.get_argument_parser                      new type=argparse.ArgumentParser
+gdown.download                                          event kind=write path=output@1 result=pure
+wget.download                                           event kind=write path=out@1 result=pure
 fsspec.open                                             event kind=open path=urlpath@0 mode=mode@1 result=file type=fsspec.core.OpenFile
 fire.Fire                                               runs
 jsonargparse.CLI                                        runs

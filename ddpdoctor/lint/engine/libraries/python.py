@@ -141,6 +141,7 @@ shutil.move                             event kind=rename path=src@0 to=dst@1
 shutil.copy                             event kind=copy_file path=src@0 to=dst@1
 shutil.copyfile                         event kind=copy_file path=src@0 to=dst@1
 shutil.copy2                            event kind=copy_file path=src@0 to=dst@1
+urllib.request.urlretrieve              event kind=write path=filename@1 result=pure
 os.symlink                              event kind=link path=dst@1
 io.BytesIO                              new type=io.BytesIO
 open                                    event kind=open path=file@0 mode=mode@1 result=file

@@ -193,6 +193,7 @@ torch.enable_grad                                   enters scope=enable_grad
 torch.autocast                                      enters scope=autocast
 torch.cuda.amp.autocast                             enters scope=autocast
 torch.amp.autocast                                  enters scope=autocast
+torch.hub.download_url_to_file                      event kind=write path=dst@1
 torch.save                                          event kind=save object=obj@0 path=f@1
 torch.load                                          event kind=load path=f@0 map_location=map_location@1 result=new
 torch.hub.load_state_dict_from_url                  same

@@ -70,10 +70,11 @@ def may_be(read: What, written: What) -> bool:
 def goes_through(read: What, written: What) -> bool:
     """Whether `part-{i}.pt` of a counter means `part-{rank}.pt`, one rank's after the other's.
 
-    So does what their folder is seen to hold.
+    So does what their folder is seen to hold, or what a pattern shows that they fit.
     """
     path = _by_rank(spelled(written))
-    if RANK in path and read_in(read, folder_and_name(path)[0]):
+    is_held = read_in(read, folder_and_name(path)[0]) or is_listed(read, written)
+    if RANK in path and is_held:
         return True
     pairs = zip_longest(spelled(read), path)
     others = [(one, mine) for one, mine in pairs if one != mine]
