@@ -43,6 +43,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     Step,
     Way,
     events,
+    walk,
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
@@ -58,6 +59,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.partings import leaves
+from ddpdoctor.lint.engine.queries.races import on_any_way
 from ddpdoctor.lint.engine.queries.states import (
     Saved,
     file_events,
@@ -90,6 +92,7 @@ def check(run: Run) -> Iterator[Hit]:
     told: set[int] = set()
     for load, _ in file_events(run, "load"):
         yield from _incomplete(run, load, [*mine, *before], told)
+        yield from _with_a_new_optimizer(run, load, mine)
     for other in run.earlier:
         for load, _ in file_events(other, "load"):
             yield from _incomplete(other, load, mine, told)
@@ -117,6 +120,41 @@ def _incomplete(run: Run, load: Event, saves: list[Saved], told: set[int]) -> It
                 path=load.path,
             )
             return
+
+
+def _with_a_new_optimizer(run: Run, load: Event, saves: list[Saved]) -> Iterator[Hit]:
+    """A load of weights from which the epochs go on, and the optimizer begins anew."""
+    read = keys_read(run, load)
+    restored = read.union(*(keys_read(run, each) for each, _ in file_events(run, "load")))
+    if any(map(_OPTIMIZER.search, restored)) or not _goes_on_from(run, load):
+        return
+    for save, kept in saves:
+        lost = sorted(key for key in kept if _OPTIMIZER.search(key) and key != "opt")
+        if lost and read <= kept.keys() and any(is_state(kept[key]) for key in read):
+            named = ", ".join(f"`{key}`" for key in lost)
+            yield Hit(
+                load.node,
+                f"the epochs go on from this file with its weights, but without {named}",
+                notes=(Related.at(save.place, "it is saved"),),
+                help="restore all that decides how the training goes on",
+                path=load.path,
+            )
+            return
+
+
+def _goes_on_from(run: Run, load: Event) -> bool:
+    """Whether what trains counts on from what was loaded."""
+    counts = (
+        loop.count.what
+        for loop, _ in walk(run.root)
+        if isinstance(loop, Loop) and any(True for _ in events(loop.body, "backward"))
+    )
+    return any(
+        is_of(each.what, load)
+        for count in counts
+        if isinstance(count, Term) and count.op == "range" and len(count.args) > 1
+        for each in on_any_way(run, Value(count.args[0]))
+    )
 
 
 def _whose(run: Run, state: Value) -> What:
