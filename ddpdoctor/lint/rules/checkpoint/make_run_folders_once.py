@@ -116,12 +116,13 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             continue
         is_timed = event.kind == "make_folder" and _is_of_one_time(path)
         is_beside = event.kind == "make_folder" and _is_of_own_files(path)
-        if not is_timed and not is_beside and not _is_of_several(path):
+        is_given = event.kind == "make_folder" and _is_given_a_name(run, path)
+        if not any((is_timed, is_beside, is_given, _is_of_several(path))):
             continue
         who = doers(way)
         if who.mask != EVERYONE or in_try(way) or "suppress" in event.scopes:
             continue
-        causes = ["disk", *([path.agree.cause] if is_beside else [])]
+        causes = ["disk", *([path.agree.cause] if is_beside or is_given else [])]
         causes += ["exception"] if _is_unreadable(path, way) else []
         if not who.is_clear(*causes) or is_one_after_another(way):
             continue
@@ -133,6 +134,8 @@ def _made_by_all(run: Run) -> Iterator[Hit]:
             harm = "whoever comes there in the same second or minute as another crashes"
         if is_beside:
             harm = "of two whose samples' files lie in one folder, one crashes"
+        if is_given:
+            harm = "where it is given a name, all but the first crash"
         yield Hit(
             event.node,
             f"every rank {does} `{_shown(event)}`: {harm}",
@@ -227,6 +230,21 @@ def _is_of_one_time(path: Value) -> bool:
     return any(isinstance(each, Term) and each.op == CLOCKED for each in parts) and not any(
         isinstance(each, Table) or each.op == "local" for each in parts
     )
+
+
+def _is_given_a_name(run: Run, path: Value) -> bool:
+    """Whether each rank names it by the clock only where the user has given it no name."""
+    if path.agree.cause != "clock" or not has_identity(path.what):
+        return False
+    parts = [each for each in within(path.what) if isinstance(each, Term)]
+    if any(each.op in ("local", CLOCKED) for each in parts):
+        return False
+    several = [run.vm.store.options(Value(each)) for each in parts if each.op == "joined"]
+    return bool(several) and all(any(_is_an_option(one.what) for one in each) for each in several)
+
+
+def _is_an_option(what: What) -> bool:
+    return isinstance(what, Term) and what.op == "option"
 
 
 def _named_by_each(run: Run) -> Iterator[Hit]:
