@@ -418,7 +418,7 @@ def sorted_apart(vm: Machine, key: Value | None, element: Value, node: ast.AST) 
     times = [each for each in parts if each.agree.cause == "disk" and not _is_size(each)]
     if times and element.agree.cause != "disk":  # else the key may be no more than the element
         why = vm.why(f"the times that `{text(node)}` sorts by differ between machines", node)
-        return Value(element.what, local("order", times[0].agree.sure), why)
+        return Value(element.what, local("order", False), why)  # a folder that all share has one
     if told.agree.kind == "rank" and not element.agree.divergent:
         why = vm.why(f"`{text(node)}` sorts by what the rank decides", node, told.why)
         return Value(element.what, local("order", told.agree.sure), why)
