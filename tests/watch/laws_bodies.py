@@ -3565,3 +3565,56 @@ def scores_of_nothing() -> None:
 
 def scores_of_all() -> None:
     reduce_scores(quiet="all")
+
+
+def valued(*, by_all: bool) -> None:
+    """Two models of one loss: a rank's once leaves the second out, or adds nothing of it."""
+    rank = join()
+    torch.manual_seed(0)
+    actor = DistributedDataParallel(nn.Linear(4, 3))
+    critic = DistributedDataParallel(nn.Linear(4, 4000))
+    both = [*actor.parameters(), *critic.parameters()]
+    optimizer = torch.optim.SGD(both, lr=0.01)
+    data = torch.Generator().manual_seed(rank)
+    for step in range(6):
+        states = torch.rand(8, 4, generator=data)
+        played, value = actor(states), critic(states)
+        loss = played.square().mean()
+        if (step, rank) != (3, 1):
+            loss = loss + value.square().mean()
+        elif by_all:
+            loss = loss + 0.0 * value.sum()
+        optimizer.zero_grad()
+        loss.backward()  # the loss of both models
+        optimizer.step()
+    del actor, critic, both, optimizer, loss, played, value
+    leave()
+
+
+def valued_by_some() -> None:
+    valued(by_all=False)
+
+
+def valued_by_all() -> None:
+    valued(by_all=True)
+
+
+def restored_past_the_wrapper() -> None:
+    """Train past the wrapper, and load rank 0's weights on every rank: there they are no others."""
+    rank = join()
+    torch.manual_seed(0)
+    model = DistributedDataParallel(nn.Linear(3, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.Generator().manual_seed(rank)
+    for _ in range(9):
+        loss = model.module(torch.rand(4, 3, generator=data)).square().mean()  # the pass beside it
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total(loss.item())
+    state = [copy.deepcopy(model.module.state_dict())]
+    dist.broadcast_object_list(state)
+    model.module.load_state_dict(state[0])
+    total(model.module(torch.ones(1, 3)).mean().item())
+    del model, optimizer, loss
+    leave()

@@ -11,7 +11,7 @@ rank gave its samples to, and where there are several models, which lines went b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -51,7 +51,11 @@ def detect(case: Case) -> Iterator[Finding]:
     call = _in_question(case, when)
     witnesses = [_witness(rank, call) for rank in case.evidence.ranks if rank.groups and call]
     if call is None or all(each.call and each.call.place == call.place for each in witnesses):
-        yield from _crossed_backwards(case, struck) or _crossed_passes(case, struck)
+        yield from (
+            _crossed_backwards(case, struck)
+            or [*_crossed_passes(case, struck)]
+            or [*_within_a_pass(case, struck)]
+        )
         return
     made = [each for each in witnesses if each.call is not None and each.call.place == call.place]
     others = [each for each in witnesses if each not in made and each.place is not None]
@@ -140,6 +144,53 @@ def _crossed_passes(case: Case, struck: list[RankEvidence]) -> Iterator[Finding]
         for side in parties
     ]
     yield _unlike_gradients(case, struck, places, f"after {at} passes alike ")
+
+
+def _within_a_pass(case: Case, struck: list[RankEvidence]) -> Iterator[Finding]:
+    """Ranks that were in one and the same pass through several models: some went past one of them.
+
+    Nobody has called anything since it began, and until then all had called as often.
+    """
+    ranks = case.evidence.ranks
+    last = [rank.of(Backward)[-1] for rank in ranks if rank.of(Backward)]
+    if len(last) < 2 or len(last) < len(ranks) or any(each != last[0] for each in last):
+        return
+    seq, way = last[0].seq, last[0].way
+    called = (c for rank in ranks for c in rank.collectives if c.group in rank.groups)
+    if not way or any(call.seq > seq for call in called):
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    at = RankPlace(
+        ranks=numbers,
+        place=way[-1],
+        doing=f"go backward, all_reduce #{seq + 1}",
+        phase="backward",
+        stack=way,
+    )
+    yield Finding(
+        code="DDP308",
+        title="no-loss-on-one-rank",
+        severity="error",
+        certainty="evidence",
+        ranks=(),
+        places=(at, *_given_last(ranks)),
+        cause=f"gradients of different models met in one backward pass ({way[-1]}), which all "
+        f"ranks began alike: the loss of some ranks leaves out a model that the others' goes "
+        f"through. {named(rank.rank for rank in struck)} got what was not meant for it.",
+        cure=Cure(
+            text="Let the loss of every rank depend on every model, where there is nothing to "
+            "learn by `0.0 * output.sum()`."
+        ),
+        consequences=_explained(case, struck),
+    )
+
+
+def _given_last(ranks: Sequence[RankEvidence]) -> Iterator[RankPlace]:
+    """Where each of the models was given samples last."""
+    numbers = tuple(rank.rank for rank in ranks)
+    last = {each.wrapper: each.place for each in ranks[0].of(Given)}
+    for wrapper, place in sorted(last.items()):
+        yield RankPlace(ranks=numbers, place=place, doing=f"give samples to DDP {wrapper + 1}")
 
 
 def _unlike_gradients(

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.diagnose.replicas import is_a_replica
+from ddpdoctor.diagnose.replicas import divergences, is_a_replica
 from ddpdoctor.evidence import Collective, Place, RankEvidence, StateLoad, named
 
 _MEASURED = ("all_reduce", "reduce", "all_gather", "gather", "all_gather_into_tensor")
@@ -31,8 +31,8 @@ def detect(case: Case) -> Iterator[Finding]:
     contents = {load.content for load in loads.values()}
     if not loads or (len(loads) == len(ranks) and len(contents) == 1):
         return
-    if any(each.code == "DDP513" for each in case.found):
-        return
+    if any(each.code == "DDP513" for each in case.found) or divergences(case):
+        return  # who had parted before is changed by what makes them alike again
     measured = [_measured_again(ranks[number], load) for number, load in loads.items()]
     together = [_lines(rank.collectives) for rank in ranks]
     places = {
