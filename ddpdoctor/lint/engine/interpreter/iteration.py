@@ -17,7 +17,6 @@ from ddpdoctor.lint.engine.interpreter.store import OF_OBJECTS
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Exit, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
-    FALSE,
     NONE,
     NOTHING,
     SAME,
@@ -229,13 +228,18 @@ def _left_over(vm: Machine, loader: Ref, sampler: Value | None, node: ast.AST) -
     data = vm.store.get((loader, "dataset")) or NONE
     picked = [vm.store.get((data.what, "indices")), data]
     picked += [vm.store.get((sampler.what, "dataset"))] if sampler is not None else []
-    cut_off = vm.store.get((loader, "drop_last")) or FALSE
     found = next(
         (each for each in picked if each is not None and indexing.left_over(vm, each)), None
     )
-    if found is None or not cut_off.is_const(False, None):
+    if found is None or drops_the_rest(vm, loader):
         return None
     return Value(NOTHING, local("data", False), vm.why(indexing.OWN_PART, node, found.why))
+
+
+def drops_the_rest(vm: Machine, loader: Ref) -> bool:
+    """Whether a loader may leave out a last batch: a sample more makes no batch more, as a rule."""
+    cut_off, size = (vm.store.get((loader, each)) or NONE for each in ("drop_last", "batch_size"))
+    return not cut_off.is_const(False, None) and not size.is_const(None, 1)
 
 
 def _is_own_part(vm: Machine, loader: Ref) -> bool:

@@ -49,8 +49,8 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _dealt_out(run)
     yield from _picked(run)
     seeded: set[str] = set()
-    for event, way in events(run.root, *_GENERATOR, *_GENERATOR.values()):
-        if event.kind in _GENERATOR.values():
+    for event, way in events(run.root, *_GENERATOR, *_GENERATOR.values(), "seed_all"):
+        if event.kind not in _GENERATOR:
             _note(event, way, seeded)
             continue
         if doers(way).mask != EVERYONE:
@@ -127,11 +127,12 @@ def _taken(why: Why, words: str, does: str, by: Event) -> Hit:
 
 def _note(event: Event, way: Way, seeded: set[str]) -> None:
     value = event.values.get("seed")
+    kinds = _GENERATOR.values() if event.kind == "seed_all" else (event.kind,)
     if value is not None and value.agree.kind in ("same", "unknown"):
         if doers(way).mask == EVERYONE:
-            seeded.add(event.kind)
+            seeded.update(kinds)
     else:
-        seeded.discard(event.kind)
+        seeded.difference_update(kinds)
 
 
 def _is_seeded_elsewhere(run: Run, event: Event) -> bool:

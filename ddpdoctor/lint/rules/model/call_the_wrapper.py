@@ -162,7 +162,8 @@ def _left_out(run: Run) -> Iterator[Hit]:
             own = parts(run, module)
             if own & had or not members.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
                 continue
-            rounds = {id(loop) for of, way in losses if own & of for loop in loops(way)[-1:]}
+            taught = [loops(way) for of, way in losses if own & of]
+            rounds = {id(each[-1]) for each in taught if each and _is_stepped(run, optimizer, each)}
             beside = [
                 wraps[number]
                 for of, way in losses
@@ -175,6 +176,14 @@ def _left_out(run: Run) -> Iterator[Hit]:
             if rounds.isdisjoint(shared_in(run, {module, optimizer.values["object"].what})):
                 yield _left_out_by(beside[-1], runs[0], optimizer)
                 return
+
+
+def _is_stepped(run: Run, optimizer: Event, around: list[Loop]) -> bool:
+    """Whether an optimizer steps in the rounds of a backward, as far as it is seen to step."""
+    made = optimizer.values["object"].what
+    steps = [loops(way) for event, way in events(run.root, "step") if stepped(event).what is made]
+    inner = around[-1]
+    return not steps or any(at and (at[-1] in around or inner in at) for at in steps)
 
 
 def _is_scaled_by_hand(run: Run, module: Ref) -> bool:

@@ -411,7 +411,7 @@ def _seed(vm: Machine, kind: str, values: dict[str, Value], node: ast.AST) -> No
     seed = values.get("seed", NONE)
     by_rank = values.get("by_rank") or values.get("offset")
     if by_rank is not None and not by_rank.is_const(False, 0):
-        seed = Value(NOTHING, BY_RANK, seed.why)
+        values["seed"] = seed = Value(NOTHING, BY_RANK, seed.why)
     for each in ("torch", "python", "numpy") if kind == "seed_all" else (_SEEDS[kind],):
         vm.store.put(_generator(vm, each), _told(vm, seed, node))
 
@@ -537,6 +537,9 @@ def _part(vm: Machine, value: Value, node: ast.AST, deep: dict[int, Value]) -> V
     if isinstance(what, Many):
         element = _part(vm, what.element, node, deep)
         return Value(Many(element, what.number), value.agree, value.why)
+    if isinstance(what, Either):
+        options = tuple(_part(vm, each, node, deep) for each in what.options)
+        return Value(Either(options, what.masks, what.chosen), value.agree, value.why)
     if not isinstance(what, Ref) or not _is_layer(vm, what):
         return value
     return deep.get(what.number) or _copied(vm, value, node, deep)

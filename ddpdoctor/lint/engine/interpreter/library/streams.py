@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from ddpdoctor.lint.engine.interpreter.iteration import drops_the_rest
 from ddpdoctor.lint.engine.interpreter.machine import KEPT, Machine
 from ddpdoctor.lint.engine.interpreter.store import ROUNDS
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Step, events
@@ -39,7 +40,7 @@ def note_count(vm: Machine, loader: Ref, workers: Seq, node: ast.AST) -> None:
             uneven = None if _is_agreed_on(event.values["bound"]) else uneven
         elif _is_of_own_parts(way):
             uneven = event, OWN_LENGTH
-        elif _is_of_own_lines(vm, way):
+        elif _is_of_own_lines(vm, way) and not drops_the_rest(vm, loader):
             uneven = event, OWN_LINES
     if uneven is not None:
         why = vm.why(uneven[1], uneven[0].node)
