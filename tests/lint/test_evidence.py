@@ -27,6 +27,18 @@ TOLD = {
     "    x = torch.randn(4, 4)\n    with held(net, turn % 4 != 3):  # TOLD\n"
     "        net(x).mean().backward()\n    if turn % 4 == 3 or turn == 9:\n"
     "        opt.step()\n        opt.zero_grad()\n",
+    "where no_sync is made that is entered elsewhere": HEAD
+    + "import contextlib\nnet = DDP(torch.nn.Linear(4, 4))\n"
+    "def held(turn):\n    if turn % 4 == 3:\n        return contextlib.nullcontext()\n"
+    "    return net.no_sync()  # TOLD\n"
+    "opt = torch.optim.SGD(net.parameters(), 0.1)\nfor turn in range(10):\n"
+    "    x = torch.randn(4, 4)\n    with held(turn):\n"
+    "        net(x).mean().backward()\n    if turn % 4 == 3 or turn == 9:\n"
+    "        opt.step()\n        opt.zero_grad()\n",
+    "where they part who write what others load": HEAD + "net = DDP(torch.nn.Linear(4, 4))\n"
+    "def keep():\n    torch.save(net.module.state_dict(), 'net.pt')\n"
+    "if dist.get_rank() == 0:  # TOLD\n    keep()\n"
+    "net.module.load_state_dict(torch.load('net.pt'))\n",
     "who seeds all ranks alike before they draw their samples": HEAD[: HEAD.rindex("torch.man")]
     + "def settle(seed):\n    torch.manual_seed(seed)\nsettle(7)  # TOLD\n"
     "def drawn(n):\n    x = torch.rand(n)\n    return torch.stack([x, x * x], 1)\n"
@@ -160,6 +172,8 @@ SAID = (
     "each rank seeds its generator otherwise",
     "the model's output of this rank's own data",
     "some ranks alone go this way",
+    "they alone go this way",
+    "here it is decided which backwards it keeps back",
     "they alone set it",
     "it is made here",
     "it is restored",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from ddpdoctor.lint.engine.interpreter import folding
-from ddpdoctor.lint.engine.interpreter.machine import Left, Machine
+from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, KEPT, Left, Machine
 from ddpdoctor.lint.engine.interpreter.objects import (
     containers,
     hierarchy,
@@ -220,6 +220,8 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
         if count.agree.kind == "local":
             return one, Value(NOTHING, count.agree, count.why)
     uneven = vm.store.get((loader, "#uneven")) or _left_over(vm, loader, sampler, node)
+    if uneven is None and sampler is None and not shards:
+        uneven = _kept_by_some(vm, loader, node)
     return one, uneven or Value(NOTHING, SAME if shards else UNKNOWN)
 
 
@@ -234,6 +236,20 @@ def _left_over(vm: Machine, loader: Ref, sampler: Value | None, node: ast.AST) -
     if found is None or drops_the_rest(vm, loader):
         return None
     return Value(NOTHING, local("data", False), vm.why(indexing.OWN_PART, node, found.why))
+
+
+def _kept_by_some(vm: Machine, loader: Ref, node: ast.AST) -> Value | None:
+    """That ranks have other numbers of batches, where each has kept some of its own data alone."""
+    from ddpdoctor.lint.engine.interpreter import reading
+    from ddpdoctor.lint.engine.interpreter.library.facts import own_length
+
+    data = vm.store.get((loader, "dataset")) or NONE
+    number = own_length(vm, data, node) if not reading.is_stream(vm, data) else None
+    if number is None or number.agree.cause != "data" or number.why is None:
+        return None
+    if not any(why.text in (BY_SOME, KEPT) for why in number.why.chain()):
+        return None
+    return Value(NOTHING, local("data", False), number.why)
 
 
 def drops_the_rest(vm: Machine, loader: Ref) -> bool:

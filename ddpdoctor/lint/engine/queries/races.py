@@ -66,6 +66,13 @@ class Race:
     sure: bool
     of_state: bool
     """Whether what is written is a checkpoint."""
+    parted: Related | None = None
+    """Where those who write part from the others, if that is in another function."""
+
+    @property
+    def notes(self) -> tuple[Related, ...]:
+        """Who writes it, and where they come to do so alone."""
+        return (self.by, self.parted) if self.parted is not None else (self.by,)
 
 
 def races(run: Run) -> list[Race]:
@@ -90,7 +97,8 @@ def _races(run: Run) -> Iterator[Race]:
         reads = doers(to)
         for save, at in saves:
             writes = doers(at)
-            if id(load.node) in told or not same_path(made_by(save), _path(load)):
+            is_it = same_path(made_by(save), _path(load))
+            if id(load.node) in told or not (is_it or _may_load(run, save, at, load, to)):
                 continue
             if not reads.mask & ~writes.mask or _meets(order, save, at, load, to):
                 continue
@@ -108,9 +116,33 @@ def _races(run: Run) -> Iterator[Race]:
                 call.node if call else load.node,
                 call.path if call else load.path,
                 Related.at(save.place, "some ranks write it"),
-                writes.sure and reads.sure and known,
+                writes.sure and reads.sure and known and is_it,
                 of_state,
+                _parted(at),
             )
+
+
+def _may_load(run: Run, save: Event, at: Way, load: Event, to: Way) -> bool:
+    """Whether what is loaded may be what was written last, and is loaded whatever a condition says.
+
+    Who loads under a condition of its own may mean what was written in an earlier round.
+    """
+    path = _path(load)
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    return (
+        path is not None
+        and not any(isinstance(step.node, Choice) for step in to[shared:])
+        and any(same_path(made_by(save), each) for each in on_any_way(run, path))
+    )
+
+
+def _parted(at: Way) -> Related | None:
+    """Where some ranks go on alone to a call by which they write."""
+    for number, step in reversed(list(enumerate(at))):
+        if isinstance(step.node, Choice) and step.node.condition.agree.kind == "rank":
+            calls = any(isinstance(each.node, Called) for each in at[number:])
+            return Related.at(step.node.place, "they alone go this way") if calls else None
+    return None
 
 
 def gatherings(run: Run) -> Iterator[Race]:

@@ -42,7 +42,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 race.node,
                 "ranks load this file while another rank may still be writing it",
-                notes=(race.by,),
+                notes=race.notes,
                 help="a barrier (or a shared outcome) between the save and the load",
                 confidence="certain" if race.sure else "likely",
                 path=race.path,

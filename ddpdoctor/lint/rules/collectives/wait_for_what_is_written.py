@@ -42,7 +42,7 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 race.node,
                 "ranks load this file, which another rank may not have written yet",
-                notes=(race.by,),
+                notes=race.notes,
                 help="a barrier (or a shared outcome) between the write and the read",
                 confidence="certain" if race.sure else "likely",
                 path=race.path,

@@ -32,7 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, events
+from ddpdoctor.lint.engine.interpreter.values import NONE
 from ddpdoctor.lint.engine.queries.reducing import FLAG, Unreduced, unreduced
 from ddpdoctor.lint.rule import About, Confidence, Hit, Related
 
@@ -73,6 +74,7 @@ def check(run: Run) -> Iterator[Hit]:
             notes=(
                 *_entered(run, each),
                 Related.at(each.by.place, "no_sync keeps its backward back"),
+                *_made(run, each.by),
             ),
             help="one condition for both: no_sync exactly where the optimizer does not step",
             path=choice.path if choice else each.event.path,
@@ -88,6 +90,16 @@ def _entered(run: Run, found: Unreduced) -> Iterator[Related]:
     called = next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
     if called is not None:
         yield Related.at(called.place, f"{called.name}() enters no_sync")
+
+
+def _made(run: Run, entered: Event) -> Iterator[Related]:
+    """Where the `no_sync` was made that is entered, and with it decided, if that is elsewhere."""
+    scope = entered.values.get("scope", NONE)
+    managers = [each.what for each in run.vm.store.options(scope)]
+    for event, _ in events(run.root, "scope"):
+        is_one = event.name == "no_sync" and event.values["scope"].what in managers
+        if is_one and event.place != entered.place:
+            yield Related.at(event.place, "here it is decided which backwards it keeps back")
 
 
 def _held_back(run: Run) -> Choice | None:
