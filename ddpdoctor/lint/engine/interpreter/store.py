@@ -82,6 +82,8 @@ ROUNDS = "rounds"
 """How often one goes through something that nobody fills."""
 TOLD = "#told"
 """Under which it is kept by which collective all ranks were given what a tensor holds."""
+SENT = "#sent"
+"""Of what one rank has sent to all: what they hold of it now, and that rank as a mask."""
 
 
 _keep = dict.__setitem__
@@ -307,7 +309,7 @@ class Store:
         if _go_through_the_same(present):
             return Value(first.what, *blended(present))
         table = _by_mask(present, states)
-        told = _all_told(present, states)
+        told = _all_told(present, states) or self._is_as_sent(present, states)
         agree, why = (SAME, None) if told else blended(present)
         same_what = all(each.what == first.what for each in present)
         if conditions and not same_what and not told:
@@ -343,6 +345,20 @@ class Store:
         if any(each.is_const(None) for each in present):
             self.put((found, OR_NONE), Value(Const(True), *blended(conditions)))
         return Value(found, agree, why)
+
+    def _is_as_sent(self, values: list[Value], states: list[State]) -> bool:
+        """Whether who has sent something goes on with it, and all others with what they got."""
+        got: set[What] = set()
+        for value, state in zip(values, states, strict=True):
+            sent = self.get((value.what, SENT))
+            mine = sent.what.items if sent is not None and isinstance(sent.what, Tuple) else ()
+            if mine and state.mask & ~mine[1].constant == 0:
+                got.add(mine[0].what)
+            elif value.agree.kind == "same" and state.mask != EVERYONE:
+                got.add(value.what)
+            else:
+                return False
+        return len(got) == 1
 
     def _are_settled(self, values: list[Value], states: list[State]) -> bool:
         conditions = (each for state in states for each in state.conditions)

@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, events
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.rule import About, Hit
 
@@ -40,11 +40,13 @@ _TOO_LATE = re.compile(r"^(NCCL_|TORCH_NCCL_|GLOO_|MASTER_ADDR$|MASTER_PORT$)")
 def check(run: Run) -> Iterator[Hit]:
     """Yield variables that are set in vain."""
     joined: list[Way] = []
+    late: list[tuple[Event, str, Way]] = []
     for event, way in events(run.root, "init", "leave", "setenv"):
         if event.kind == "leave":
             joined = []
         if event.kind == "init":
             joined.append(way)
+            late = [each for each in late if not is_after(each[-1], way)]  # this one reads it
         if event.kind != "setenv":
             continue
         name = event.values["name"].constant
@@ -53,13 +55,15 @@ def check(run: Run) -> Iterator[Hit]:
         if hit := _unread(event.node, name, event.path):
             yield hit
         elif _TOO_LATE.match(name) and any(is_after(each, way) for each in joined):
-            yield Hit(
-                event.node,
-                f"{name} is set after init_process_group(), which has already read it",
-                help="set it before the process group is initialised, best before the launch",
-                confidence="likely",
-                path=event.path,
-            )
+            late.append((event, name, way))
+    for event, name, _ in late:
+        yield Hit(
+            event.node,
+            f"{name} is set after init_process_group(), which has already read it",
+            help="set it before the process group is initialised, best before the launch",
+            confidence="likely",
+            path=event.path,
+        )
 
 
 def _unread(node: ast.AST, name: str, path: str) -> Hit | None:

@@ -326,7 +326,8 @@ def _event(vm: Machine, call: Call) -> Value:
         return Value(identity(vm, call.name, call.args, call.node), SAME)
     if result == "copy":
         deep: dict[int, Value] | None = {} if call.name == "copy.deepcopy" else None
-        event.values["result"] = _copied(vm, call.first, call.node, deep)
+        copy = vm.each(call.first, lambda each: _copied(vm, each, call.node, deep))
+        event.values["result"] = copy
         return event.values["result"]
     if result == "new":
         path = values.get("path", NONE)

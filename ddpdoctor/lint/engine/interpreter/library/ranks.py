@@ -21,7 +21,7 @@ from ddpdoctor.lint.engine.interpreter.objects import (
     members,
     memory,
 )
-from ddpdoctor.lint.engine.interpreter.store import MODELS, PERHAPS, TOLD
+from ddpdoctor.lint.engine.interpreter.store import MODELS, PERHAPS, SENT, TOLD
 from ddpdoctor.lint.engine.interpreter.tree import Seq, events
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK,
@@ -32,6 +32,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     RANK,
+    RANKS,
     SAME,
     TRUE,
     UNKNOWN,
@@ -84,6 +85,10 @@ def _collective(vm: Machine, call: Call) -> Value:
             for each in (shared, event.values["filled"], *sent):
                 if not isinstance(each.what, Const):
                     vm.store.put((each.what, TOLD), Value(Const(operation), SAME))
+            if call.effect.option("root"):
+                _note_what_one_sends(
+                    vm, sent, event.values["filled"], values.get("root", Value(Const(0)))
+                )
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
@@ -108,6 +113,17 @@ def _collective(vm: Machine, call: Call) -> Value:
             event.values["sum"] = found
         return found
     return work
+
+
+def _note_what_one_sends(vm: Machine, sent: tuple[Value, ...], got: Value, root: Value) -> None:
+    """Of the elements that the root has put into a list, the others with nothing in their place."""
+    if not isinstance(number := root.constant, int) or not 0 <= number < RANKS:
+        return
+    for each in sent:
+        own = [one for one in vm.store.options(each) if not isinstance(one.what, Const)]
+        mine = (got, Value(Const(1 << number)))
+        for one in (each, *(own if len(own) == 1 else ())):
+            vm.store.put((one.what, SENT), Value(Tuple(mine)))
 
 
 def _is_dealt_by_another(vm: Machine, given: Value | None) -> bool:

@@ -45,22 +45,24 @@ from ddpdoctor.lint.engine.interpreter.values import (
 
 def clear(vm: Machine, made: Value) -> None:
     """A dictionary that begins empty."""
-    if vm.store.get((made.what, "keys")) is not None:  # one was made here before
+    if vm.store.get((made.what, KEYS)) is not None:  # one was made here before
         known = keys(vm, made).what
         exact = isinstance(known, Tuple) and vm.store.get((made.what, "*")) is ABSENT
         items = known.items if isinstance(known, Tuple) else ()
         for name in [f"[{each.constant!r}]" for each in items] if exact else vm.store.of(made.what):
             vm.store.put((made.what, name), ABSENT)
-    vm.store.put((made.what, "keys"), Value(Tuple(())))
+    vm.store.put((made.what, KEYS), Value(Tuple(())))
     vm.store.put((made.what, "*"), ABSENT)
 
 
 ABSENT = Value(Term("absent"), SAME)
+KEYS = "#keys"
+"""Of a dictionary: its keys."""
 
 
 def keys(vm: Machine, made: Value) -> Value:
     """The keys of a dictionary."""
-    found = vm.store.get((made.what, "keys"))
+    found = vm.store.get((made.what, KEYS))
     return found if found is not None else Value(Many(Value(NOTHING, UNKNOWN)), UNKNOWN)
 
 
@@ -69,6 +71,14 @@ def entries(vm: Machine, made: Value) -> tuple[tuple[Value, Value], ...]:
     known = keys(vm, made).what
     items = known.items if isinstance(known, Tuple) else ()
     return tuple((key, get_key(vm, made, key)) for key in items)
+
+
+def values(vm: Machine, dictionary: What) -> Tuple:
+    """What a dictionary holds now, under whichever keys."""
+    kept = vm.store.of(dictionary).items()
+    return Tuple(
+        tuple(each for name, each in kept if name[:1] in ("[", "*") and each.what != ABSENT.what)
+    )
 
 
 def _known_here(vm: Machine) -> Value:
@@ -215,11 +225,11 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     agree, why = mix(known.agree, key.agree), known.why or key.why
     items = known.what.items if isinstance(known.what, Tuple) else ()
     if isinstance(known.what, Tuple) and isinstance(key.what, Const) and len(items) < _MOST_NAMED:
-        vm.store.put((owner.what, "keys"), Value(Tuple((*items, key)), agree, why))
+        vm.store.put((owner.what, KEYS), Value(Tuple((*items, key)), agree, why))
         return
     others = [known.what.element] if isinstance(known.what, Many) else list(items)
     many = Many(containers.one_of(vm, [*others, key]), grown(known.what))
-    vm.store.put((owner.what, "keys"), Value(many, agree, why))
+    vm.store.put((owner.what, KEYS), Value(many, agree, why))
 
 
 def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None) -> None:

@@ -91,6 +91,13 @@ def touch(vm: Machine, value: Value, agree: Agreement, why: Any = None) -> None:
         elif vm.store.get((what, SIZED)) is None:
             vm.store.put((what, SIZED), value)
         vm.store.put((what, "~"), Value(what, agree, why))
+        made = vm.made.get(what)
+        if made is not None and made.by in _OF_THE_SAME:
+            touch(vm, made.of[0], agree, why)
+
+
+_OF_THE_SAME = ("detach", "flatten", "ravel", "reshape", "squeeze", "unsqueeze", "view", "view_as")
+"""What gives the same numbers in the same memory, in another shape or without their graph."""
 
 
 def is_changed(vm: Machine, what: What) -> bool:
