@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ddpdoctor.lint.engine.libraries import Library, calls_something, is_of_interest
 from ddpdoctor.lint.engine.locator import Locator
@@ -200,6 +202,9 @@ def _yields(node: Function | ast.Lambda) -> bool:
     return False
 
 
+_SET_IN = re.compile(r"^\s*(?!self\b)(\w+)\.(\w+) = ", re.MULTILINE)
+
+
 class Loader:
     """Finds and parses the files of a project."""
 
@@ -211,6 +216,7 @@ class Loader:
         self.files = files
         """The files that are linted together."""
         self._texts: dict[str, Text | None] = {}
+        self._set_by_others: dict[str, set[str]] | None = None
 
     def text(self, path: str, *, always: bool = False) -> Text | None:
         """A file, None where it cannot be read or does nothing of interest."""
@@ -237,6 +243,26 @@ class Loader:
         if found is None or not self.locator.is_near(importer, found[0]):
             return None
         return found
+
+    def is_set_by_others(self, path: str, name: str) -> bool:
+        """Whether another file gives this name of a module a value, as `module.NAME = ...`."""
+        if self._set_by_others is None:
+            self._set_by_others = defaultdict(set)
+            for each in self.files:
+                for module, set_ in self._set_from(each):
+                    self._set_by_others[set_].add(module)
+        return Path(path).stem in self._set_by_others.get(name, ())
+
+    def _set_from(self, path: str) -> Iterator[tuple[str, str]]:
+        """(module, name) of what a file sets in what it imports."""
+        try:
+            text = self._source(path).text
+        except Unreadable:
+            return
+        for owner, name in _SET_IN.findall(text):
+            renamed = re.findall(rf"(\w+) as {owner}\b", text)
+            if renamed or re.search(rf"import .*\b{owner}\b", text):
+                yield (renamed[0] if renamed else owner), name
 
     def beside(self, importer: str, package: str) -> list[str]:
         """The names of the modules in a package of this project; "" is the importer's folder."""

@@ -265,15 +265,21 @@ class Program:
 
         Another function may have given it what it is to hold, as `setup()` does: who knows.
         """
-        if not vm.alone or name not in module.text.set_later:
+        if not vm.alone or (module.scope, name) in vm.store.now:
             return None
-        if (module.scope, name) in vm.store.now:
+        set_later = module.text.set_later.get(name)
+        if set_later is None and not self._is_set_by_others(module, name):
             return None
-        given = [self._told(vm, module, each) for each in module.text.set_later[name]]
+        given = [self._told(vm, module, each) for each in set_later or ()]
         by_rank = [each for each in given if isinstance(each.what, Table)]
         if by_rank:
             return by_rank[0]
         return hinted(vm, Value(term("global", module.path, name), UNKNOWN), name)
+
+    def _is_set_by_others(self, module: Loaded, name: str) -> bool:
+        made = module.text.bindings.get(name, ())
+        is_plain = bool(made) and all(isinstance(e, ast.Assign | ast.AnnAssign) for e in made)
+        return is_plain and self.loader.is_set_by_others(module.path, name)
 
     def _told(self, vm: Machine, module: Loaded, node: ast.expr) -> Value:
         """What an expression is by itself, whatever the function around it may know of its names.
