@@ -46,8 +46,8 @@ WORDS = {
     "wraps": "wraps a module for data-parallel training; `has` says what it has beside what torch's "
     "has, `only=gradients` that it shares no buffers and sees itself which parameters take part",
     "shards": "shards a module over the ranks of a mesh, in place too",
-    "spreads": "wraps a module that it shards over a `group`, by a `strategy`, and gives all ranks "
-    "rank 0's `weights` if told to",
+    "spreads": "wraps a module that it shards over a `group`, by a `strategy`, gives all ranks "
+    "rank 0's `weights` if told to, and `keeps` its parameters if told to",
     "forms": "tells a `module` that is sharded in which `form` it is to give its state",
     "gathers": "gets the state of a `model`, or sets it: every rank must call it where that one is "
     "sharded and the `options` ask for the whole, or where they have rank 0 spread it",
@@ -212,6 +212,7 @@ _ASKED_FOR = frozenset(
         "set_device",
         "set_epoch",
         "split",
+        "split_numpy",
         "start",
         "step",
     ]

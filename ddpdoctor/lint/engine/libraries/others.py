@@ -40,6 +40,7 @@ filelock.FileLock                                       enters scope=lock
 filelock.SoftFileLock                                   enters scope=lock
 fasteners.InterProcessLock                              enters scope=lock
 portalocker.Lock                                        enters scope=lock
+sklearn.model_selection.train_test_split                event kind=split_numpy dataset=arrays@0 generator=random_state@ shuffle=shuffle@ result=chance_numpy
 transformers.set_seed                                   event kind=seed_all seed=seed@0
 transformers.trainer_utils.set_seed                     event kind=seed_all seed=seed@0
 transformers.get_scheduler                              new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@1

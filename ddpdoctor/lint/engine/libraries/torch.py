@@ -201,12 +201,12 @@ torch.utils.model_zoo.load_url                      same
 torch.distributed.checkpoint.save                   collective op=dcp.save
 torch.distributed.checkpoint.load                   collective op=dcp.load
 torch.distributed.fsdp.fully_shard                  shards module=module@0 mesh=mesh@
-torch.distributed.fsdp.FullyShardedDataParallel     spreads module=module@0 group=process_group@1 strategy=sharding_strategy@2 weights=sync_module_states@10
+torch.distributed.fsdp.FullyShardedDataParallel     spreads module=module@0 group=process_group@1 strategy=sharding_strategy@2 weights=sync_module_states@10 keeps=use_orig_params@
 torch.distributed.fsdp.FullyShardedDataParallel.state_dict_type    enters scope=fsdp_state form=state_dict_type@1
 torch.distributed.fsdp.FullyShardedDataParallel.set_state_dict_type    forms module=module@0 form=state_dict_type@1
 torch.distributed.fsdp.FullyShardedDataParallel.optim_state_dict    collective
 torch.distributed.fsdp.FullyShardedDataParallel.full_optim_state_dict    collective
-torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel    spreads module=module@0 group=process_group@1 strategy=sharding_strategy@2 weights=sync_module_states@10
+torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel    spreads module=module@0 group=process_group@1 strategy=sharding_strategy@2 weights=sync_module_states@10 keeps=use_orig_params@
 torch.distributed.checkpoint.state_dict.StateDictOptions    new type=torch.distributed.checkpoint.state_dict.StateDictOptions whole=full_state_dict@0 spread=broadcast_from_rank0@5
 torch.distributed.checkpoint.state_dict.get_model_state_dict        gathers model=model@0 options=options@
 torch.distributed.checkpoint.state_dict.get_optimizer_state_dict    gathers model=model@0 options=options@

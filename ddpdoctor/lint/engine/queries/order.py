@@ -53,6 +53,12 @@ def beyond(first: Way, second: Way) -> Way:
     return (*first[shared:], *second[shared:])
 
 
+def called_beside(at: Way, to: Way) -> Called | None:
+    """The outermost call on one way that the other does not go through."""
+    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
+    return next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)
+
+
 def asked_too_early(run: Run) -> Iterator[tuple[Event, Way, Event, Way]]:
     """Questions for a process group that is joined later, each with the joining.
 

@@ -9,6 +9,7 @@ from ddpdoctor.lint.engine.interpreter.objects import hierarchy, keyed, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    NONE,
     Either,
     Many,
     Partial,
@@ -168,6 +169,23 @@ def mentioned(run: Run, value: Value) -> set[What]:
         elif isinstance(each, Either):
             stack += [option.what for option in each.options]
     return found
+
+
+def objects_in(run: Run, value: Value) -> list[Ref]:
+    """The objects that a value is made of."""
+    return sorted((each for each in mentioned(run, value) if isinstance(each, Ref)), key=_number)
+
+
+def stepped_by(run: Run, optimizer: Event) -> list[Ref]:
+    """The objects whose weights an optimizer is given, by themselves or in groups."""
+    found = objects_in(run, optimizer.values.get("parameters", NONE))
+    groups = [value for each in found for _, value in keyed.entries(run.vm, Value(each))]
+    inside = {ref for value in groups for ref in objects_in(run, value)}
+    return sorted({*found, *inside}, key=_number)
+
+
+def _number(ref: Ref) -> int:
+    return ref.number
 
 
 def decided_from(run: Run, condition: Value) -> set[What]:

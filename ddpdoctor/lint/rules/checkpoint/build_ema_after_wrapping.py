@@ -41,7 +41,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     has_identity,
 )
 from ddpdoctor.lint.engine.queries.doing import around, between, doers, keeps_apart
-from ddpdoctor.lint.engine.queries.order import is_after
+from ddpdoctor.lint.engine.queries.order import called_beside, is_after
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.wrapping import mentioned, weights_in, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -82,7 +82,7 @@ def _is_a_trial(run: Run, copy: Event, at: Way, wrap: Event, to: Way) -> bool:
 
     That is where the call in which it is made hands nothing out that holds it.
     """
-    made, called = copy.values.get("result"), _called_beside(at, to)
+    made, called = copy.values.get("result"), called_beside(at, to)
     if made is None or called is None or not has_identity(made.what):
         return False
     within = {each.values["object"].what for each, _ in events(called.body, "make")}
@@ -265,11 +265,5 @@ def _keeps_nothing(change: Event) -> bool:
 
 def _call_beside(at: Way, to: Way) -> tuple[ast.AST, str] | None:
     """The call that leads to the copy, where the wrap stands beside it."""
-    called = _called_beside(at, to)
+    called = called_beside(at, to)
     return (called.node, called.path) if called is not None else None
-
-
-def _called_beside(at: Way, to: Way) -> Called | None:
-    """The outermost call on one way that the other does not go through."""
-    shared = sum(1 for here, there in zip(at, to, strict=False) if here.node is there.node)
-    return next((step.node for step in at[shared:] if isinstance(step.node, Called)), None)

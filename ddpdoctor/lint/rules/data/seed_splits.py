@@ -38,8 +38,13 @@ from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP206", name="unsynchronised-split", confidence="likely")
 
-_CURE = "generator=torch.Generator().manual_seed(0)"
-_GENERATOR = {"draw_python": "seed_python", "draw_numpy": "seed_numpy", "split": "seed"}
+_GENERATOR = {
+    "draw_python": "seed_python",
+    "draw_numpy": "seed_numpy",
+    "split": "seed",
+    "split_numpy": "seed_numpy",
+}
+_SPLITS = {"split": "generator=torch.Generator().manual_seed(0)", "split_numpy": "random_state=0"}
 
 
 def check(run: Run) -> Iterator[Hit]:
@@ -55,16 +60,17 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if doers(way).mask != EVERYONE:
             continue
-        generator = event.values.get("generator") or event.values.get("random_state") or NONE
-        if event.kind == "split" and not generator.is_const(None):
+        generator = event.values.get("generator", NONE)
+        if event.kind in _SPLITS and not generator.is_const(None):
             yield from _seeded_apart(run, event, generator)
             continue
         if _GENERATOR[event.kind] in seeded:
             continue
         if not run.is_entry and _is_seeded_elsewhere(run, event):
             continue
-        if event.kind == "split":
-            yield from _split(run, event)
+        if event.kind in _SPLITS:
+            if not event.values.get("shuffle", NONE).is_const(False):
+                yield from _split(run, event)
         elif event.name == "shuffle" and _is_sharded(run, event):
             yield Hit(
                 event.node,
@@ -145,7 +151,7 @@ def _split(run: Run, event: Event) -> Iterator[Hit]:
     yield Hit(
         event.node,
         "each rank makes another split: validation samples are trained on by other ranks",
-        help=_CURE,
+        help=_SPLITS[event.kind],
         fix=_fix(run, event),
         path=event.path,
     )
@@ -168,18 +174,18 @@ def _seeded_apart(run: Run, event: Event, generator: Value) -> Iterator[Hit]:
 
 def _fix(run: Run, event: Event) -> Fix | None:
     """The argument, before the bracket that closes the call."""
-    source, node = run.source(event.path), event.node
+    source, node, cure = run.source(event.path), event.node, _SPLITS[event.kind]
     if (
         source is None
         or not isinstance(node, ast.Call)
-        or "import torch\n" not in source.source.text
+        or ("torch." in cure and "import torch\n" not in source.source.text)
     ):
         return None
     line, end = node.end_lineno or node.lineno, node.end_col_offset or 0
     text = source.lines[line - 1]
     column = characters(text, end) - 1
     given = ", " if not text[:column].rstrip().endswith((",", "(")) else ""
-    return Fix((Edit((line, column), (line, column), f"{given}{_CURE}"),), safe=False)
+    return Fix((Edit((line, column), (line, column), f"{given}{cure}"),), safe=False)
 
 
 def _is_sharded(run: Run, event: Event) -> bool:

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter.loading import Text
-from ddpdoctor.lint.engine.interpreter.objects import keyed, members
+from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.store import UNWRAPPED
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Node, Way, events
@@ -57,7 +57,14 @@ from ddpdoctor.lint.engine.queries.reducing import (
 )
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.undoing import is_undone
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, origins, parts
+from ddpdoctor.lint.engine.queries.wrapping import (
+    made_by,
+    mentioned,
+    objects_in,
+    origins,
+    parts,
+    stepped_by,
+)
 from ddpdoctor.lint.rule import About, Confidence, Edit, Fix, Hit, Related, characters
 
 ABOUT = About(code="DDP303", name="bypassed-wrapper", confidence="certain")
@@ -152,13 +159,13 @@ def _all_behind(run: Run, loss: Value) -> Iterator[Value]:
 def _left_out(run: Run) -> Iterator[Hit]:
     """A module that is trained beside a wrapped one, and that no wrapper has."""
     wraps = {_number(event.values["wrapper"].what): event for event, _ in events(run.root, "wrap")}
-    wrapped = [_refs(run, event.values["module"]) for event in wraps.values()]
+    wrapped = [objects_in(run, event.values["module"]) for event in wraps.values()]
     if not all(wrapped):
         return  # who knows what else is
     had = wraps.keys() | {part for each in wrapped for ref in each for part in parts(run, ref)}
     losses = [(made_by(each.values["loss"]), way) for each, way in events(run.root, "backward")]
     for optimizer, _ in events(run.root, "new"):
-        for module in _given(run, optimizer):
+        for module in stepped_by(run, optimizer):
             own = parts(run, module)
             if own & had or not members.is_module(run.vm, Value(module)) or _is_a_shard(run, own):
                 continue
@@ -197,14 +204,6 @@ def _is_scaled_by_hand(run: Run, module: Ref) -> bool:
     return any(module in mentioned(run, Value(each)) for each in changed)
 
 
-def _given(run: Run, optimizer: Event) -> list[Ref]:
-    """The objects whose weights an optimizer is given, by themselves or in groups."""
-    found = _refs(run, optimizer.values.get("parameters", NONE))
-    groups = [value for each in found for _, value in keyed.entries(run.vm, Value(each))]
-    inside = {ref for value in groups for ref in _refs(run, value)}
-    return sorted({*found, *inside}, key=_number)
-
-
 def _is_a_shard(run: Run, modules: set[int]) -> bool:
     """Whether a module is told its rank: it may hold a part of a model that no rank has whole."""
     held = (pair for each in modules for pair in run.vm.store.of(Ref(each)).items())
@@ -235,11 +234,6 @@ def _left_out_by(wrap: Event, forward: Event, optimizer: Event) -> Hit:
         confidence="likely",
         path=wrap.path,
     )
-
-
-def _refs(run: Run, value: Value) -> list[Ref]:
-    """The objects that a value is made of."""
-    return sorted((each for each in mentioned(run, value) if isinstance(each, Ref)), key=_number)
 
 
 def _number(what: What) -> int:

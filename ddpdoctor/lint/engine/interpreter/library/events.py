@@ -439,9 +439,12 @@ def _drawn(vm: Machine, call: Call, values: dict[str, Value], of: str) -> Value:
     """A random draw: alike where the generator was seeded alike."""
     vm.draws[call.node] = call.name
     generator = values.get("generator")
-    if generator is not None and not generator.is_const(None):
-        seed = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
-        seed = Value(NOTHING, UNKNOWN) if seed.is_const(None) else seed
+    if values.get("shuffle", NONE).is_const(False):
+        seed = Value(NOTHING)  # nothing is drawn
+    elif generator is not None and not generator.is_const(None):
+        made = vm.store.get((generator.what, "seed")) or Value(NOTHING, UNKNOWN)
+        made = Value(NOTHING, UNKNOWN) if made.is_const(None) else made
+        seed = made if isinstance(generator.what, Ref) else generator
     else:
         seed = vm.store.get(_generator(vm, of)) or Value(
             NOTHING,

@@ -23,6 +23,8 @@ _SHARDED = "#sharded"
 def _shards(vm: Machine, call: Call) -> Value:
     made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
     module = call.given("module")
+    if module is not None and "ignored_params" not in call.kwargs:
+        vm.emit("shard", call.last, call.node, module=module)
     if module is not None and _is_of_all_ranks(vm, call.given("mesh") or NONE):
         for each in (made, module):
             vm.store.put((each.what, _SHARDED), TRUE)
@@ -31,6 +33,7 @@ def _shards(vm: Machine, call: Call) -> Value:
 
 PARTS_OF_STATE = "fsdp_state_in_parts"
 """The scope in which FSDP gives each rank's own part."""
+_IGNORING = {"ignored_modules", "ignored_states"}
 _SPREAD = "#spread"
 """Of a module: whether its `state_dict()` gathers what each of all ranks has a part of."""
 
@@ -38,6 +41,8 @@ _SPREAD = "#spread"
 def _spreads(vm: Machine, call: Call) -> Value:
     if not call.roles().get("weights", FALSE).is_const(False, None):
         vm.emit("spread", call.last, call.node, **call.roles())
+    if (call.given("keeps") or FALSE).is_const(False) and not _IGNORING & call.kwargs.keys():
+        vm.emit("shard", call.last, call.node, module=call.first)
     made = Value(identity(vm, call.name, call.args, call.node), UNKNOWN)
     group, strategy = (call.given(each) or NONE for each in ("group", "strategy"))
     in_parts = strategy.is_const(None) or _is_named(strategy, *_IN_PARTS)
