@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.partings import met
 from ddpdoctor.lint.engine.queries.telling import chain, operation
 from ddpdoctor.lint.rule import About, Hit
@@ -34,6 +35,8 @@ ABOUT = About(code="DDP409", name="atexit-barrier", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield what is registered with atexit and leads to a collective."""
+    if run.is_entry and not is_distributed(run):
+        return
     for event, _ in events(run.root, "at_exit"):
         later = run.vm.exits.get(event)
         first = next(met(later.items), None) if later is not None else None

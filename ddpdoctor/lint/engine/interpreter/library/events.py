@@ -188,17 +188,18 @@ def _hold(vm: Machine, made: Ref, holds: str, args: list[Value]) -> None:
 
 
 def _done_later(vm: Machine, call: Call) -> Seq:
-    """What a call will do that is made at the end; nothing of it has happened yet."""
+    """What a call will do that is made at the end, in the group that is joined by then."""
     from ddpdoctor.lint.engine.interpreter.calls import call_value
 
     outside, vm.out = vm.out, Seq()
+    joined, vm.joined = vm.joined, True
     depth = vm.store.open()
     try:
         with contextlib.suppress(Left):
             call_value(vm, call.args[0], call.args[1:], call.kwargs, call.node)
         return vm.out
     finally:
-        vm.out = outside
+        vm.out, vm.joined = outside, joined
         vm.store.drop(depth)
 
 
