@@ -13,6 +13,20 @@ _SCHEDULE = "new type=torch.optim.lr_scheduler.LRScheduler optimizer=optimizer@0
 _PLATEAU = "new type=torch.optim.lr_scheduler.ReduceLROnPlateau optimizer=optimizer@0"
 _HOMES = ("transformers", "transformers.optimization")
 
+_OCP = ("ocpmodels", "fairchem.core")
+_OF_OCP = """
+setup                                                   init
+cleanup                                                 leave
+initialized                                             mode
+get_rank                                                rank
+get_world_size                                          world
+is_master                                               main
+synchronize                                             collective
+broadcast                                               collective shares=tensor@0
+all_reduce                                              collective result=same
+all_gather                                              collective result=same
+gather_objects                                          collective
+"""
 _REST = """
 configargparse.ArgumentParser                           new type=argparse.ArgumentParser
 configargparse.ArgParser                                new type=argparse.ArgumentParser
@@ -129,5 +143,6 @@ mpi4py.MPI.COMM_WORLD.reduce                            collective op=mpi.reduce
 EFFECTS = "\n".join(
     [f"{home}.get_{name} {_SCHEDULE}" for home in _HOMES for name in _SCHEDULES.split()]
     + [f"{home}.get_reduce_on_plateau_schedule {_PLATEAU}" for home in _HOMES]
+    + [f"{home}.common.distutils.{each}" for home in _OCP for each in _OF_OCP.splitlines() if each]
     + [_REST]
 )
