@@ -28,7 +28,7 @@ from ddpdoctor.lint.edits import add_argument, replace
 from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
-from ddpdoctor.lint.engine.interpreter.values import TRUE
+from ddpdoctor.lint.engine.interpreter.values import FALSE, TRUE
 from ddpdoctor.lint.engine.queries.sharding import (
     SAMPLER,
     gone_through,
@@ -60,6 +60,8 @@ def check(run: Run) -> Iterator[Hit]:
         said = event.values.get("shuffle", TRUE)
         if not said.is_const(True) or "rest" in event.values or _is_for_one(event):
             continue
+        if event.values.get("drop_last", FALSE).is_const(True):
+            continue  # none is counted twice
         mine = {loader for loader, sampler in loaders.items() if sampler == number}
         through = [each for each in passes(run) if each.loaders & mine]
         if any(each.trains for each in through) or (not through and _is_idle(run, mine)):
