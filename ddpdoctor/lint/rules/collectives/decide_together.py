@@ -38,14 +38,14 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Loop, Node, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Term, What
-from ddpdoctor.lint.engine.libraries.torch import ASKING
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE
 from ddpdoctor.lint.engine.queries.doing import (
     doers,
     is_for_one,
     is_the_starters,
     synchronises,
 )
+from ddpdoctor.lint.engine.queries.finite import asks_for_numbers
 from ddpdoctor.lint.engine.queries.naming import is_decided
 from ddpdoctor.lint.engine.queries.partings import Parting, leaves, leavings, partings
 from ddpdoctor.lint.engine.queries.raising import raised
@@ -155,7 +155,7 @@ def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
             continue
         exits = (leaves(arm.body) for arm in node.arms)
         left = next((each for each in exits if each is not None and each.is_failure), None)
-        if left is None or id(node.node) in told or not _asks_for_numbers(run, node):
+        if left is None or id(node.node) in told or not asks_for_numbers(run, node):
             continue
         loops = (step.node for step in way if isinstance(step.node, Loop))
         others = next((e for x in loops for e, _ in events(x.body, "backward", "collective")), None)
@@ -178,37 +178,6 @@ def _of_a_loss_of_its_own(run: Run) -> Iterator[Hit]:
             path=waits.path if waits else left.path,
         )
 
-
-def _asks_for_numbers(run: Run, choice: Choice) -> bool:
-    """Whether a condition asks if numbers are finite, alone or among other questions."""
-    what = choice.condition.what
-    inner = what.args[0] if isinstance(what, Term) and what.op == "not" else what
-    if isinstance(inner, Term) and inner.op in ("and", "or"):  # of which tensors are not kept
-        asked = {id(each) for each in ast.walk(choice.test)}
-        return any(id(x.node) in asked and _is_of_finite(x.by) for x in run.vm.made.values())
-    return _asks_if_finite(run, what)
-
-
-def _asks_if_finite(run: Run, what: What) -> bool:
-    """Whether it asks for a number that is none, or has no bound."""
-    made = run.vm.made.get(what)
-    by, of = (made.by, [each.what for each in made.of]) if made is not None else ("", [])
-    if isinstance(what, Term):
-        is_named = what.op in ("lib", "call") and bool(what.args)
-        by = str(what.args[0]) if is_named else by
-        of += what.args if is_named or what.op in ASKING else ()
-    name = by.rpartition(".")[2]
-    is_asked = name in _COUNTED or (isinstance(what, Term) and what.op in ASKING)
-    return _is_of_finite(by) or (is_asked and any(_asks_if_finite(run, each) for each in of))
-
-
-def _is_of_finite(by: str) -> bool:
-    return by.rpartition(".")[2] in _FINITE
-
-
-_COUNTED = ("any", "all", "sum", "item", "bool", "logical_not", "Invert")
-_FINITE = ("isfinite", "isnan", "isinf")
-"""Of math, numpy and torch, and of their arrays."""
 
 _OF_DATA = ("data", "shard", "chance")
 

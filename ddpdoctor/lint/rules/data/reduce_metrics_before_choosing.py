@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, Why, within
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS
+from ddpdoctor.lint.engine.queries.finite import asks_for_numbers
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import dealt, passes
 from ddpdoctor.lint.engine.queries.wrapping import origins
@@ -85,9 +86,17 @@ def _chosen(run: Run, way: Way) -> tuple[ast.AST | None, str, Why | None]:
         made = _best_so_far(run, choice.condition, way[:number])
         if made is not None:
             return made.node, made.path, choice.condition.why
-        if arm.writes:
+        if arm.writes and not _is_of_a_fault(run, choice):
             return choice.test, choice.path, choice.condition.why
     return None, "", None
+
+
+def _is_of_a_fault(run: Run, choice: Choice) -> bool:
+    """Whether it asks if numbers are finite, and no more: it is kept to be looked at."""
+    asked = {id(each) for each in ast.walk(choice.test)}
+    return asks_for_numbers(run, choice) and not any(
+        id(each.node) in asked and each.by in ORDERINGS for each in run.vm.made.values()
+    )
 
 
 def _best_so_far(run: Run, condition: Value, around: Way) -> Made | None:
