@@ -973,7 +973,7 @@ def _add_option(
     default = kwargs.get("default", NONE)
     action = str(kwargs["action"].constant) if "action" in kwargs else ""
     value = Value(term("option", name, vm.site(node)), default.agree, default.why)
-    if isinstance(default.what, Table):
+    if isinstance(default.what, Table) or (action, default.constant) in _ONE_WAY:
         value = Value(default.what, default.agree, default.why)
     elif name in ("local_rank", "local-rank") and not action:
         value = hinted(vm, Value(NOTHING, UNKNOWN), "local_rank")
@@ -988,6 +988,9 @@ def _add_option(
             vm.store.never_none.add(value.what)
     vm.emit("option", name, node, default=default, parser=owner, value=value)
 
+
+_ONE_WAY = (("store_true", True), ("store_false", False))
+"""Switches that are as they are, whether they are given or not."""
 
 _ODD = frozenset(["action", "nargs", "**"])
 
