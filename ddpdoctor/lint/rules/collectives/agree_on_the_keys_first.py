@@ -46,6 +46,8 @@ def check(run: Run) -> Iterator[Hit]:
     for parting in partings(run):
         if name_of(run, parting) != ABOUT.code:
             continue
+        if parting.repeats and parting.condition.agree.cause == "exception":
+            continue  # who has failed to join the others goes on alone
         met = operation(parting.met[0])
         node, path = decision(run, parting)
         yield Hit(

@@ -111,7 +111,8 @@ def _of_some(way: Way, wrap: Way) -> Choice | None:
         if not isinstance(choice, Choice) or id(choice) in shared:
             continue
         doing = [any(True for _ in events(arm.body, way[-1].node.kind)) for arm in choice.arms]  # type: ignore[union-attr]
-        if choice.condition.agree.divergent and not all(doing):
+        by_files = choice.condition.agree.cause == "disk"  # as a rule all find the same
+        if choice.condition.agree.divergent and not all(doing) and not by_files:
             return choice
     return None
 
