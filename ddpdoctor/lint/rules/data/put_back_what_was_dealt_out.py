@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import events
+from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import NONE, Place, Tensor, Value
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, loops, made, passes, shards
 from ddpdoctor.lint.engine.queries.words import is_world
@@ -53,12 +53,14 @@ def check(run: Run) -> Iterator[Hit]:
             read = _loaders_behind(run, given)
             if any(each.event.node in around for each in passes(run) if each.loaders & read):
                 continue  # of one batch of each: the padding is at the end of the last
-            if not read or not read <= _dealt_in_turn(run):
+            by = _dealt_in_turn(run)
+            if not read or not read <= by.keys():
                 continue
             yield Hit(
                 join.node,
                 "this puts rank after rank what was dealt out in turn: its end is no padding",
                 notes=(
+                    Related.at(by[min(read)].place, "it was dealt out here"),
                     Related.at(event.place, "all ranks gather here"),
                     Related.at(_place(cut), "it is cut"),
                 ),
@@ -109,11 +111,11 @@ def _loaders_behind(run: Run, value: Value) -> set[int]:
     return {run.vm.batches[site].number for site in sites if site in run.vm.batches}
 
 
-def _dealt_in_turn(run: Run) -> set[int]:
-    """The loaders whose sampler is torch's own, which gives each rank every n-th."""
+def _dealt_in_turn(run: Run) -> dict[int, Event]:
+    """The loaders whose sampler is torch's own, which gives each rank every n-th, with that."""
     samplers = made(run, SAMPLER)
     return {
-        loader
+        loader: samplers[sampler]
         for loader, sampler in shards(run).items()
         if sampler in samplers and run.vm.objects[sampler].cls < 0
     }
