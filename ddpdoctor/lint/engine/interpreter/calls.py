@@ -241,7 +241,7 @@ def call_value(
         return call_value(vm, what.callee, [*what.bound, *args], merged, node)
     if isinstance(what, Ref):
         return methods.call_object(vm, callee, args, kwargs, node)
-    if (step := _step_of_autograd(vm, what)) is not None:
+    if (step := _step_of_autograd(vm, what, node)) is not None:
         _note_meetings(vm, step, args, kwargs, node)
         return methods.call_unknown(vm, callee, args, kwargs, node)
     if isinstance(what, Term) and what.op == "of" and _is_by_another_name(what.args[1], node):
@@ -250,13 +250,14 @@ def call_value(
     return methods.call_unknown(vm, callee, args, kwargs, node)
 
 
-def _step_of_autograd(vm: Machine, what: What) -> Func | None:
+def _step_of_autograd(vm: Machine, what: What, node: ast.AST) -> Func | None:
     """The forward of a class of `torch.autograd.Function` whose `apply` this is."""
     match what:
         case Term(op="of", args=(Class(number=number), "apply")):
             if hierarchy.is_step_of_autograd(vm, number):
-                found = hierarchy.class_attribute(vm, number, "forward")
-                return found.what if found is not None and isinstance(found.what, Func) else None
+                found = hierarchy.class_attribute(vm, number, "forward") or NONE
+                bound = hierarchy.bound_to(vm, found, None, Value(Class(number)), node)
+                return bound.what if isinstance(bound.what, Func) else None
     return None
 
 
@@ -282,7 +283,7 @@ def _note_meetings(
     for key, value in left.items():
         vm.store.put(key, value)
     if is_through:
-        vm.emit("apply_step", "apply", node, forward=Value(step))
+        vm.emit("apply_step", "apply", node, forward=Value(replace(step, bound=())))
     if any(True for _ in events(done, "collective", "wait")):
         outside.items.extend(done.items)
 
