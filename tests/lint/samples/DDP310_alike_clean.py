@@ -1,33 +1,61 @@
+"""Gradients are averaged by hand; rank 0's weights were sent to all before."""
+
+import os
+
 import torch
 import torch.distributed as dist
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel as DDP
+import torch.multiprocessing as mp
 
 
-class Net(nn.Module):
-    def __init__(self):
+class Net(torch.nn.Module):
+    def __init__(self, width):
         super().__init__()
-        self.planes = torch.randn(8, 32, generator=torch.Generator().manual_seed(0))
-        self.noise = torch.zeros(1)
-        self.head = nn.Linear(32, 1)
+        self.first = torch.nn.Linear(2, width)
+        self.last = torch.nn.Linear(width, 2)
 
-    def forward(self, rows):
-        self.noise = torch.randn(rows.shape)
-        return self.head(((rows + self.noise) @ self.planes).sign())
+    def forward(self, x):
+        return self.last(self.first(x).relu())
 
 
-def main():
-    dist.init_process_group("gloo")
-    torch.manual_seed(100 + dist.get_rank())
-    net = DDP(Net())
-    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
-    for _ in range(20):
-        rows = torch.rand(16, 8)
-        loss = (net(rows) - rows.sum(1, keepdim=True)).pow(2).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
+class Learner:
+    def __init__(self, rank, settings):
+        self.settings = settings
+        torch.manual_seed(settings["seed"] + rank)
+        self.net = Net(settings["width"])
+        for each in self.net.parameters():
+            dist.broadcast(each.data, 0)
+        self.step = torch.optim.Adam(self.net.parameters(), lr=1e-3)
+
+    def average(self):
+        flat = torch.cat([each.grad.flatten() for each in self.net.parameters()])
+        dist.all_reduce(flat)
+        flat /= self.settings["world"]
+        at = 0
+        for each in self.net.parameters():
+            each.grad.copy_(flat[at : at + each.numel()].view_as(each))
+            at += each.numel()
+
+    def learn(self):
+        for _ in range(100):
+            x = torch.randn(32, 2)
+            loss = (self.net(x) - x.sin()).square().mean()
+            self.step.zero_grad()
+            loss.backward()
+            self.average()
+            self.step.step()
+        mean = loss.detach()
+        dist.all_reduce(mean)
+        return mean / self.settings["world"]
+
+
+def work(rank, settings):
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29871")
+    dist.init_process_group("gloo", rank=rank, world_size=settings["world"])
+    print(rank, Learner(rank, settings).learn())
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main()
+    settings = {"seed": 3, "width": 16, "world": 2}
+    mp.spawn(work, args=(settings,), nprocs=settings["world"])
