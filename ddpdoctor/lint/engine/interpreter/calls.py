@@ -687,7 +687,7 @@ def instantiate(
     elif base == members.DDP:
         _wrap(vm, self_, args, kwargs, node)
     elif is_dict:
-        methods.call_method(vm, self_, "update", args, kwargs, node)
+        _begin_dictionary(vm, self_, what.number, args, kwargs, node)
     elif base == members.LOADER:
         _derive(vm, self_, what.number, args, kwargs, node)
     elif containers.field_names(vm, what.number):
@@ -706,6 +706,21 @@ def _wrap(
     module = args[0] if args else kwargs.get("module", Value(NOTHING, UNKNOWN))
     if isinstance(made.what, Ref):
         wrap_in(vm, made.what, module, kwargs, node, "DistributedDataParallel")
+
+
+def _begin_dictionary(
+    vm: Machine,
+    made: Value,
+    number: int,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    node: ast.AST,
+) -> Value:
+    """What the initialiser of a dictionary does, or that of a defaultdict, of such a class."""
+    if args and hierarchy.library_class(vm, number) == "collections.defaultdict":
+        keyed.make_defaults(vm, made, args[0], node)
+        args = args[1:]
+    return methods.call_method(vm, made, "update", args, kwargs, node)
 
 
 def _derive(
@@ -800,7 +815,7 @@ def _call_of_super(
         if base == members.DDP:
             _wrap(vm, self_, args, kwargs, node)
         if vm.type_of(self_) == "dict":
-            return methods.call_method(vm, self_, "update", args, kwargs, node)
+            return _begin_dictionary(vm, self_, frame.owner, args, kwargs, node)
         _derive(vm, self_, frame.owner, args, kwargs, node)
         if base == "argparse.Namespace" or not base:
             for keyword, value in kwargs.items():

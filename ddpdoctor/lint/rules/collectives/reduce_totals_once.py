@@ -198,7 +198,8 @@ def _grown(run: Run, way: Way, total: Value) -> Event | None:
 def _loops(way: Way) -> Iterator[Step]:
     """The loops around, innermost first, of which every round does it, if there is a second."""
     for step in reversed(way):
-        if isinstance(step.node, Choice) and not _comes_again(step.node):
+        choice = step.node if isinstance(step.node, Choice) else None
+        if choice is not None and not _is_of_objects(choice) and not _comes_again(choice):
             return
         if isinstance(step.node, Loop):
             left = leaves(step.node.body)
@@ -274,6 +275,11 @@ def _is_one(run: Run, way: Way, site: int, added: Event | None) -> bool:
 def _is_unrolled(step: Step) -> bool:
     """Whether a loop is gone through round by round, each with things of its own."""
     return step.begun is not None and isinstance(step.begun.values["content"].what, Tuple)
+
+
+def _is_of_objects(choice: Choice) -> bool:
+    """Whether it is of which of several objects something is called, as of each of a container."""
+    return isinstance(choice.node, ast.Call)
 
 
 def _comes_again(choice: Choice) -> bool:

@@ -357,6 +357,8 @@ def get_key(vm: Machine, owner: Value, key: Value) -> Value:
         agree, why = blended([found, key])
         return Value(found.what, agree, why)
     if rest is not None and rest != ABSENT:
+        if not isinstance(key.what, Const) and vm.store.get((owner.what, FACTORY)) is not None:
+            rest = containers.one_of(vm, [*values(vm, owner.what).items])
         agree, why = blended([rest, key])
         # Whatever it is, who asks for the same key again gets the same.
         same = rest.what == NOTHING and isinstance(key.what, Const)
