@@ -311,8 +311,10 @@ class Program:
         is_first = not module.out_of_turn
         if name not in module.out_of_turn:
             module.out_of_turn.add(name)
+            # A program's own loop has its turn, and defines nothing.
+            defining = [each for each in statements if not isinstance(each, ast.While)]
             try:
-                self._run_at_top(vm, module, statements, vm.store)
+                self._run_at_top(vm, module, defining, vm.store)
             finally:
                 if is_first:
                     module.out_of_turn.clear()
