@@ -42,6 +42,18 @@ def under_watch(run_dir: Path) -> dict[str, str]:
     return {"PYTHONPATH": path, "DDPDOCTOR_RUN": str(run_dir)}
 
 
+def _led(command: Sequence[str], extra: Mapping[str, str]) -> list[str]:
+    """The command, in which what `env` is to set as PYTHONPATH begins with what is watched by."""
+    injected = extra.get("PYTHONPATH", "").partition(os.pathsep)[0]
+    words, is_set = list[str](), False
+    for word in command:
+        name, _, value = word.partition("=")
+        is_set = is_set or Path(word).name == "env"
+        own = is_set and name == "PYTHONPATH" and word != name and injected
+        words.append(f"{name}={injected}{os.pathsep}{value}" if own else word)
+    return words
+
+
 class RunningCommand:
     """A running command."""
 
@@ -57,7 +69,7 @@ class RunningCommand:
         stdin = subprocess.DEVNULL if output is not None else None
         try:
             self._process = subprocess.Popen(
-                command,
+                _led(command, extra),
                 env={**os.environ, **extra},
                 close_fds=False,
                 stdin=stdin,

@@ -54,6 +54,17 @@ def test_ranks_have_what_they_have_without_a_doctor_but_for_what_the_readme_name
         assert watched == alone
 
 
+def test_a_job_for_which_env_sets_pythonpath_is_watched_and_finds_what_is_its_own(
+    start: Doctor, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "ours.py").write_text("SAID = 'found'")
+    asked = "import os, sys, ours; print(ours.SAID, 'ddpdoctor.watch.arrival' in sys.modules)"
+    process = start(["nice", "env", "A=1", "PYTHONPATH=lib", "python", "-c", asked])
+    out, err = process.communicate(timeout=ENDLESS)
+    assert (process.returncode, out) == (0, "found True\n"), err
+
+
 def by_bash(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", script],
