@@ -35,11 +35,12 @@ ABOUT = About(code="DDP409", name="atexit-barrier", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield what is registered with atexit and leads to a collective."""
-    if run.is_entry and not is_distributed(run):
-        return
+    is_alone = run.is_entry and not is_distributed(run)
     for event, _ in events(run.root, "at_exit"):
         later = run.vm.exits.get(event)
-        first = next(met(later.items), None) if later is not None else None
+        if later is None or (is_alone and any(events(later, "ask"))):
+            continue  # who asks for a group that nobody has joined meets nobody
+        first = next(met(later.items), None)
         if first is not None:
             yield Hit(
                 event.node,
