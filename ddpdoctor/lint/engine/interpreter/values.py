@@ -65,8 +65,7 @@ def local(cause: Cause, sure: bool = True) -> Agreement:
 def mix(one: Agreement, other: Agreement) -> Agreement:
     """The agreement of what is computed from both.
 
-    In which order the same things came is the least of what can make a value a rank's own. What is
-    found on a disk is mostly found by all: what each computes of its own data parts them.
+    In which order the same things came is the least of what can make a value a rank's own.
     """
     if one is other or one == other:
         return one
@@ -75,8 +74,6 @@ def mix(one: Agreement, other: Agreement) -> Agreement:
     if one.kind == other.kind:
         if one.cause != other.cause and "order" in (one.cause, other.cause):
             return other if one.cause == "order" else one
-        if {one.cause, other.cause} == {"disk", "data"}:
-            return other if one.cause == "disk" else one
         return one if one.sure else other
     if one.kind == "rank" and other.kind == "unknown":
         return BY_RANK_LIKELY
