@@ -27,8 +27,8 @@ Calls = dict[int, Collective]
 @detector(precedence=397)
 def detect(case: Case) -> Iterator[Finding]:
     """The first numbers of a group that were of two calls, by each two ways once."""
-    if not case.ended_well:
-        return
+    if not case.ended_well or any(rank.joins for rank in case.evidence.ranks):
+        return  # who has run out of data answers the others' calls as it leaves Join
     for numbers in _by_group(case).values():
         gone: dict[Way, set[int]] = {}
         for calls in numbers.values():
