@@ -45,12 +45,16 @@ def under_watch(run_dir: Path) -> dict[str, str]:
 def _led(command: Sequence[str], extra: Mapping[str, str]) -> list[str]:
     """The command, in which what `env` is to set as PYTHONPATH begins with what is watched by."""
     injected = extra.get("PYTHONPATH", "").partition(os.pathsep)[0]
-    words, is_set = list[str](), False
+    words, is_set, before = list[str](), False, ""
     for word in command:
-        name, _, value = word.partition("=")
-        is_set = is_set or Path(word).name == "env"
-        own = is_set and name == "PYTHONPATH" and word != name and injected
+        name, given, value = word.partition("=")
+        # Behind the program's name all words are its own.
+        is_set = Path(word).name == "env" or (
+            is_set and (bool(given) or word.startswith("-") or before in ("-u", "-C"))
+        )
+        own = is_set and given and name == "PYTHONPATH" and injected
         words.append(f"{name}={injected}{os.pathsep}{value}" if own else word)
+        before = word
     return words
 
 

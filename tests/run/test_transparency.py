@@ -59,10 +59,13 @@ def test_a_job_for_which_env_sets_pythonpath_is_watched_and_finds_what_is_its_ow
 ) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "ours.py").write_text("SAID = 'found'")
-    asked = "import os, sys, ours; print(ours.SAID, 'ddpdoctor.watch.arrival' in sys.modules)"
-    process = start(["nice", "env", "A=1", "PYTHONPATH=lib", "python", "-c", asked])
+    asked = (
+        "import sys, ours; print(ours.SAID, 'ddpdoctor.watch.arrival' in sys.modules, sys.argv[1])"
+    )
+    words = ["-u", "B", "A=1", "PYTHONPATH=lib", "python", "-c", asked, "PYTHONPATH=own"]
+    process = start(["nice", "env", *words])
     out, err = process.communicate(timeout=ENDLESS)
-    assert (process.returncode, out) == (0, "found True\n"), err
+    assert (process.returncode, out) == (0, "found True PYTHONPATH=own\n"), err
 
 
 def by_bash(folder: Path, script: str) -> subprocess.CompletedProcess[str]:

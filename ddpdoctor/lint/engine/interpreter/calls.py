@@ -19,7 +19,6 @@ from ddpdoctor.lint.engine.interpreter.machine import (
     Machine,
     Path,
 )
-from ddpdoctor.lint.engine.interpreter.names import hinted
 from ddpdoctor.lint.engine.interpreter.objects import (
     binding,
     containers,
@@ -48,7 +47,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Partial,
     Place,
     Ref,
-    Table,
     Tensor,
     Term,
     Tuple,
@@ -563,11 +561,6 @@ def _run(
     from ddpdoctor.lint.engine.interpreter.store import divergent
 
     result = vm.store.joined(values, found, divergent(found), vm.site(node, "result"))
-    if result.agree.kind == "rank" and isinstance(result.what, Term):
-        name = info.name.rpartition(".")[2].removeprefix("get_")
-        named = hinted(vm, Value(NOTHING, UNKNOWN), name)
-        if isinstance(named.what, Table):  # of one host or of all: the name says which is meant
-            return Value(named.what, named.agree, result.why)
     return vm.either(result, values, node)
 
 

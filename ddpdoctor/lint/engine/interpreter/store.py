@@ -11,9 +11,12 @@ from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.values import (
     BY_RANK_LIKELY,
     EVERYONE,
+    LOCAL_RANK,
     NONE,
     NOTHING,
     OPEN,
+    RANK,
+    RANK_IN,
     RANKS,
     SAME,
     WORLD,
@@ -324,6 +327,8 @@ class Store:
                 why = why if why is not None else condition_why
         if table is not None:
             return Value(table, agree, why)
+        if not conditions and _are_of_two_groups(present):
+            return Value(LOCAL_RANK, BY_RANK_LIKELY, why)
         if same_what:
             return Value(first.what, agree, why)
         found = _some_have_none(present, states) or self._either(present, states, conditions, tag)
@@ -521,6 +526,15 @@ def _counted_from(content: What) -> tuple[Any, ...]:
         each.what.args[1:] if isinstance(each.what, Term) and each.what.op == "counter" else None
         for each in (one.items if isinstance(one, Tuple) else ())
     )
+
+
+def _are_of_two_groups(values: list[Value]) -> bool:
+    """Whether one is the rank in the job, and others that in a group of which it may be one.
+
+    Each group has a first rank, of which the others are told apart as those of a host are.
+    """
+    in_groups = {e.what for e in values if isinstance(e.what, Term) and e.what.op == RANK_IN}
+    return bool(in_groups) and all(each.what in (RANK, *in_groups) for each in values)
 
 
 def _all_told(values: list[Value], states: list[State]) -> bool:

@@ -373,6 +373,8 @@ NODE_RANK = Table(tuple(rank // PER_NODE for rank in range(RANKS)))
 IS_MAIN = Table(tuple(rank == 0 for rank in range(RANKS)))
 IS_LOCAL_MAIN = Table(tuple(rank % PER_NODE == 0 for rank in range(RANKS)))
 WORLD = Term("world")
+RANK_IN = "rank in"
+"""Of a group: the number that a rank has there."""
 GRADIENTS = Lib("#gradients")
 """Who says for all that follows whether graphs are kept."""
 GENERATORS = Lib("#generator")

@@ -329,7 +329,7 @@ def _event(vm: Machine, call: Call) -> Value:
         deep: dict[int, Value] | None = {} if call.name == "copy.deepcopy" else None
         copy = vm.each(call.first, lambda each: _copied(vm, each, call.node, deep))
         event.values["result"] = copy
-        return event.values["result"]
+        return copy
     if result == "new":
         path = values.get("path", NONE)
         of_its_data = path.agree.cause == "data"  # one of the names that were dealt to it

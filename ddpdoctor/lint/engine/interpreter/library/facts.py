@@ -27,6 +27,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     FALSE,
     NONE,
     NOTHING,
+    RANK_IN,
     SAME,
     SAME_LIKELY,
     TRUE,
@@ -85,7 +86,9 @@ def asked(vm: Machine, call: Call) -> Value:
         if each is not None and isinstance(each.what, Ref):
             vm.store.put((each.what, ASKED), TRUE)
     if call.effect.does == "rank" and group is not None and not is_world(group):
-        return Value(NOTHING, BY_RANK, vm.why(f"{text(call.node)} asks for the rank", call.node))
+        said = vm.why(f"{text(call.node)} asks for the rank", call.node)
+        made = group.what.number if isinstance(group.what, Ref) else vm.site(call.node)
+        return Value(term(RANK_IN, made), BY_RANK, said)  # the group itself is given to nobody
     if call.effect.does == "world" and group is not None and not is_world(group):
         return Value(term("size", group.what), SAME)
     if call.name.endswith(".is_initialized"):
