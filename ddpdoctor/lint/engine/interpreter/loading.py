@@ -101,6 +101,8 @@ class Text:
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.Assert() | ast.Match():
                 written = "\n".join(self.lines[statement.lineno - 1 : statement.end_lineno])
                 return does_something(written) or self.meets_others(statement)
+            case ast.FunctionDef():
+                return any(self.dotted(x) == "atexit.register" for x in statement.decorator_list)
         return False
 
     def meets_others(self, node: ast.stmt) -> bool:

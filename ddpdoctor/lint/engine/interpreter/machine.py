@@ -158,6 +158,8 @@ class LoopRecord:
     continues: list[State] = field(default_factory=list)
     turn: Value = NONE
     """What is another in every round: the element that it goes through."""
+    looked_up: dict[What, Value] = field(default_factory=dict)
+    """By dictionary: what it held under that element as it was first asked for it."""
     count: Value = NONE
     """As of a `Loop`."""
 

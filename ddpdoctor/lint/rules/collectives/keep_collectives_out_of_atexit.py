@@ -35,7 +35,8 @@ ABOUT = About(code="DDP409", name="atexit-barrier", confidence="certain")
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield what is registered with atexit and leads to a collective."""
-    is_alone = run.is_entry and not is_distributed(run)
+    is_imported = run.path in (run.vm.program.imported_files or ())  # by what may well join
+    is_alone = run.is_entry and not is_imported and not is_distributed(run)
     for event, _ in events(run.root, "at_exit"):
         later = run.vm.exits.get(event)
         if later is None or (is_alone and any(events(later, "ask"))):

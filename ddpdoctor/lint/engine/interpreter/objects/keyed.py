@@ -332,6 +332,15 @@ def overwrite(vm: Machine, what: What, agree: Agreement, why: Why | None, node: 
 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     """`owner[key]` of a dictionary."""
+    found = _found(vm, owner, key)
+    for frame in vm.frames if key.what != NOTHING else ():
+        for loop in frame.loops:
+            if loop.turn.what == key.what:
+                loop.looked_up.setdefault(owner.what, memory.current(vm, found))
+    return found
+
+
+def _found(vm: Machine, owner: Value, key: Value) -> Value:
     if isinstance(key.what, Const):
         found = vm.store.get((owner.what, f"[{key.what.value!r}]"))
         if found is not None and found != ABSENT:

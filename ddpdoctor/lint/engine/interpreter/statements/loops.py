@@ -252,11 +252,11 @@ def for_(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
         again, counts[0] = elements(vm, source, node.iter)
         binding.bind(vm, node.target, again)
         vm.frame.loops[-1].turn = again
-        kept = _kept_under(vm, node, again, content)
         if not blocks.run_block(vm, node.body):
             return None
         ended[:] = [(again, memory.now_with_parts(vm, again))]
-        looked_up.update({what: (one, memory.current(vm, one)) for what, one in kept.items()})
+        kept = vm.frame.loops[-1].looked_up.items()
+        looked_up.update({what: (one, memory.current(vm, one)) for what, one in kept})
         return NONE
 
     vm.emit("iterate", "for", node, over=source, element=one, content=content or source)
@@ -268,7 +268,8 @@ def for_(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if falls and ended and content is not None and not _has(node, ast.Continue, *_WAYS_OUT):
         memory.touch_each(vm, content.what, *ended[0])
         for what, (before, after) in looked_up.items():
-            memory.touch_each(vm, keyed.values(vm, what), before, after)
+            if keyed.keys(vm, Value(what)).what == content.what:
+                memory.touch_each(vm, keyed.values(vm, what), before, after)
     loop = _loop_of(vm, node, outside)
     if loop is not None:
         loop.count = counts[0] if count.what == UNTIL else count
@@ -277,25 +278,6 @@ def for_(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if node.orelse and falls:
         return blocks.run_block(vm, node.orelse)
     return falls
-
-
-def _kept_under(
-    vm: Machine, node: ast.For | ast.AsyncFor, key: Value, content: Value | None
-) -> dict[What, Value]:
-    """What dictionaries hold under the key of a loop that goes through all that they have."""
-    name = node.target.id if isinstance(node.target, ast.Name) else ""
-    found: dict[What, Value] = {}
-    if not name or content is None:
-        return found
-    for each in ast.walk(node):
-        if not isinstance(each, ast.Subscript) or not isinstance(each.slice, ast.Name):
-            continue
-        if each.slice.id != name or not isinstance(each.value, ast.Name | ast.Attribute):
-            continue
-        owner = blocks.evaluate_quietly(vm, each.value)
-        if vm.type_of(owner) == "dict" and keyed.keys(vm, owner).what == content.what:
-            found[owner.what] = memory.current(vm, keyed.get_key(vm, owner, key))
-    return found
 
 
 def _is_empty(source: Value, content: Value | None) -> bool:

@@ -1,0 +1,4 @@
+import talk
+
+if __name__ == "__main__":
+    talk.setup()
