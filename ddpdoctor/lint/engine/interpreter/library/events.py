@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+from dataclasses import replace
 
 from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.library.call import (
@@ -543,8 +544,10 @@ def _part(vm: Machine, value: Value, node: ast.AST, deep: dict[int, Value]) -> V
         element = _part(vm, what.element, node, deep)
         return Value(Many(element, what.number), value.agree, value.why)
     if isinstance(what, Either):
-        options = tuple(_part(vm, each, node, deep) for each in what.options)
-        return Value(Either(options, what.masks, what.chosen), value.agree, value.why)
+        made = {each.what: _part(vm, each, node, deep) for each in what.options}
+        chosen = what.chosen and replace(what.chosen, yes=made[what.chosen.yes].what)
+        options = tuple(made[each.what] for each in what.options)
+        return Value(Either(options, what.masks, chosen), value.agree, value.why)
     if not isinstance(what, Ref) or not _is_layer(vm, what):
         return value
     return deep.get(what.number) or _copied(vm, value, node, deep)
