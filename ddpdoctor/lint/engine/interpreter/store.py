@@ -355,7 +355,7 @@ class Store:
         """Whether who has sent something goes on with it, and all others with what they got."""
         got: set[What] = set()
         for value, state in zip(values, states, strict=True):
-            sent = self.get((value.what, SENT))
+            sent = state.writes.get((value.what, SENT)) or self.get((value.what, SENT))
             mine = sent.what.items if sent is not None and isinstance(sent.what, Tuple) else ()
             if mine and state.mask & ~mine[1].constant == 0:
                 got.add(mine[0].what)
@@ -363,7 +363,7 @@ class Store:
                 got.add(value.what)
             else:
                 return False
-        return len(got) == 1
+        return len(got) == 1 or all(isinstance(each, Tensor) for each in got)
 
     def _are_settled(self, values: list[Value], states: list[State]) -> bool:
         conditions = (each for state in states for each in state.conditions)

@@ -86,9 +86,9 @@ def _collective(vm: Machine, call: Call) -> Value:
                 if not isinstance(each.what, Const):
                     vm.store.put((each.what, TOLD), Value(Const(operation), SAME))
             if call.effect.option("root"):
-                _note_what_one_sends(
-                    vm, sent, event.values["filled"], values.get("root", Value(Const(0)))
-                )
+                root = values.get("root", Value(Const(0)))
+                given = sent if content is not None else _made_of(vm, shared)
+                _note_what_one_sends(vm, given, event.values["filled"], root)
     given_to_root = values.get("collects")
     if given_to_root is not None:
         agree = given_to_root.agree if given_to_root.agree.divergent else local("data", False)
@@ -124,6 +124,17 @@ def _note_what_one_sends(vm: Machine, sent: tuple[Value, ...], got: Value, root:
         mine = (got, Value(Const(1 << number)))
         for one in (each, *(own if len(own) == 1 else ())):
             vm.store.put((one.what, SENT), Value(Tuple(mine)))
+
+
+def _made_of(vm: Machine, tensor: Value, depth: int = 3) -> tuple[Value, ...]:
+    """What a tensor was made of, however it was cast on its way: one number, else nothing."""
+    made = vm.made.get(tensor.what)
+    given = [each for each in made.of if not isinstance(each.what, Const)] if made else []
+    if len(given) != 1 or depth == 0:
+        return ()
+    held = containers.content(vm, given[0])
+    one = containers.held(held) if held is not None else given
+    return (*one, *_made_of(vm, one[0], depth - 1)) if len(one) == 1 else ()
 
 
 def _is_dealt_by_another(vm: Machine, given: Value | None) -> bool:
