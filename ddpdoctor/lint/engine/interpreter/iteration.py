@@ -204,7 +204,10 @@ def _of_loader(vm: Machine, loader: Ref, node: ast.AST) -> tuple[Value, Value]:
     why = vm.why("each rank has its own data", node)
     site = vm.site(node, "batch")
     vm.batches[site] = loader
-    one = Value(Tensor(site), local("data", shards or _is_own_part(vm, loader)), why)
+    if not shards and _is_read_in_order(vm, loader):
+        one = Value(Tensor(site), UNKNOWN)  # each rank reads the same, unless its data are its own
+    else:
+        one = Value(Tensor(site), local("data", shards or _is_own_part(vm, loader)), why)
     if _has_equal_batches(vm, loader, shards=shards):
         vm.store.put((one.what, members.ROWS), Value(NOTHING, SAME))
     from ddpdoctor.lint.engine.interpreter.library.facts import own_length
@@ -256,6 +259,16 @@ def drops_the_rest(vm: Machine, loader: Ref) -> bool:
     """Whether a loader may leave out a last batch: a sample more makes no batch more, as a rule."""
     cut_off, size = (vm.store.get((loader, each)) or NONE for each in ("drop_last", "batch_size"))
     return not cut_off.is_const(False, None) and not size.is_const(None, 1)
+
+
+def _is_read_in_order(vm: Machine, loader: Ref) -> bool:
+    """Whether it goes through all that there is, from the first on, as every other rank does."""
+    told = {name: vm.store.get((loader, name)) or NONE for name in _PICKING}
+    data = vm.store.get((loader, "dataset")) or NONE
+    return all(each.is_const(None, False) for each in told.values()) and not data.agree.divergent
+
+
+_PICKING = ("sampler", "batch_sampler", "shuffle")
 
 
 def _is_own_part(vm: Machine, loader: Ref) -> bool:

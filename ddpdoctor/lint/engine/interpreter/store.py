@@ -353,17 +353,19 @@ class Store:
 
     def _is_as_sent(self, values: list[Value], states: list[State]) -> bool:
         """Whether who has sent something goes on with it, and all others with what they got."""
-        got: set[What] = set()
+        given: list[What] = []
+        got: list[What] = []
         for value, state in zip(values, states, strict=True):
             sent = state.writes.get((value.what, SENT)) or self.get((value.what, SENT))
             mine = sent.what.items if sent is not None and isinstance(sent.what, Tuple) else ()
             if mine and state.mask & ~mine[1].constant == 0:
-                got.add(mine[0].what)
+                given.append(mine[0].what)
             elif value.agree.kind == "same" and state.mask != EVERYONE:
-                got.add(value.what)
+                got.append(value.what)
             else:
                 return False
-        return len(got) == 1 or all(isinstance(each, Tensor) for each in got)
+        every = {*given, *got}
+        return bool(given) and (len(every) == 1 or all(isinstance(e, Tensor) for e in every))
 
     def _are_settled(self, values: list[Value], states: list[State]) -> bool:
         conditions = (each for state in states for each in state.conditions)
