@@ -31,6 +31,7 @@ from ddpdoctor.evidence.records import (
     signal_name,
 )
 from ddpdoctor.evidence.run_directory import (
+    ALONE,
     CUT_SHORT,
     DAMAGED,
     DEATHS,
@@ -54,6 +55,7 @@ from ddpdoctor.evidence.run_directory import (
 from ddpdoctor.evidence.spans import named, spans
 
 __all__ = [
+    "ALONE",
     "CUT_SHORT",
     "DAMAGED",
     "DEATHS",

@@ -52,6 +52,7 @@ def diagnose(
         [Attempt.of(name, evidence) for name, evidence in material.attempts],
         located(annotate(material.judge()), material.attempts[-1][1]),
         subject=("ddpdoctor", "diagnose", *paths),
+        status=material.run.status if material.run else None,
         ended_by=material.run.ended_by if material.run else None,
         not_seen=(*material.not_seen, *dict.fromkeys(material.faults)),
     )

@@ -11,8 +11,12 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def render(report: Report, page: Page | None = None) -> str:
-    """One workflow command per finding, and per thing that could not be seen."""
+    """One workflow command per finding, for a job's failure, per thing that could not be seen."""
     told = [_command(report, each) for each in report.findings]
+    if report.failure:
+        told.append(
+            f"::error title=ddpdoctor {report.command}::{_data(one_line(report.failure))}\n"
+        )
     told += [f"::notice title=not seen::{_data(one_line(why))}\n" for why in report.not_seen]
     return "".join(told)
 

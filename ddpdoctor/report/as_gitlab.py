@@ -18,9 +18,10 @@ def render(report: Report, page: Page | None = None) -> str:
     """The findings as one JSON array; what has no line is said of the project."""
     known = zip(report.findings, fingerprints(report), strict=True)
     told = [_of_finding(report, each, name) for each, name in known]
-    for why in map(one_line, report.not_seen):
-        name = fingerprint(f"{report.command} {why}")
-        told.append(_issue(f"not seen: {why}", "not-seen", name, "info"))
+    others = [(why, "job-failed", "major") for why in filter(None, [report.failure])]
+    others += [(f"not seen: {why}", "not-seen", "info") for why in report.not_seen]
+    for why, kind, severity in others:
+        told.append(_issue(why, kind, fingerprint(f"{report.command} {one_line(why)}"), severity))
     return document(told, indent=2)
 
 

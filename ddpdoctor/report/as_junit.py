@@ -46,6 +46,9 @@ def _suites(report: Report) -> list[Group]:
         )
         for each in alone
     ]
+    if report.failure:
+        failure = ("failed", report.failure, report.verdict)
+        others.append(Case(name="end of the job", classname=name, failure=failure))
     others += [Case(name="not seen", classname=name, skipped=why) for why in report.not_seen]
     if not cases and not others:
         others = [Case(name="nothing was found", classname=name, out=report.verdict)]

@@ -29,8 +29,9 @@ def render(report: Report, page: Page | None = None) -> str:
     others = [finding for finding in report.findings if finding.place is None]
     titles = {finding.code: finding.title for finding, _ in reversed(placed)}
     codes = list(dict.fromkeys(finding.code for finding, _ in placed))
-    notes = [one_line(f"{each.code} {each.title}: {each.cause}") for each in others]
-    notes += [one_line(f"not seen: {line}") for line in report.not_seen]
+    notes = [("error", report.failure)] if report.failure else []
+    notes += [("note", f"{each.code} {each.title}: {each.cause}") for each in others]
+    notes += [("note", f"not seen: {line}") for line in report.not_seen]
     log = {
         "$schema": _SCHEMA,
         "version": "2.1.0",
@@ -53,7 +54,8 @@ def render(report: Report, page: Page | None = None) -> str:
                     {
                         "executionSuccessful": True,
                         "toolExecutionNotifications": [
-                            {"level": "note", "message": {"text": note}} for note in notes
+                            {"level": level, "message": {"text": one_line(note)}}
+                            for level, note in notes
                         ],
                     }
                 ],

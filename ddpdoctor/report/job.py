@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
 from ddpdoctor.catalog import Finding, RankPlace
-from ddpdoctor.evidence import Place, attempt_number, signal_name
+from ddpdoctor.evidence import Place, attempt_number, named, signal_name
 from ddpdoctor.report.excerpts import excerpts
 from ddpdoctor.report.gravity import gravest_first
 from ddpdoctor.report.lives import Attempt
@@ -35,37 +35,40 @@ def of_job(
     seconds: float = 0.0,
     status: int | None = None,
     ended_by: EndedBy | None = None,
+    children: Iterable[int] = (),
     proven_after: float | None = None,
     not_seen: Sequence[str] = (),
     unread: Sequence[str] = (),
     run_dir: Path | None = None,
     are_jobs: bool = False,
 ) -> Report:
-    """Read the source lines that the findings name. `status` is as Popen.returncode gives it."""
+    """Read the source lines that the findings name. `status` is as Popen.returncode gives it.
+
+    So are `children`: how processes ended that the job had started, be they ranks or none.
+    """
     ordered = tuple(gravest_first(findings))
-    return completed_by(
-        Report(
-            command=command,
-            subject=tuple(subject),
-            machine=_hosts(attempts[-1]) if attempts else "",
-            versions=attempts[-1].versions if attempts else "",
-            directory=_working_directory(),
-            started=started or datetime.now(UTC),
-            seconds=seconds,
-            verdict="",
-            findings=ordered,
-            not_seen=tuple(not_seen),
-            unread=tuple(unread),
-            excerpts=excerpts(_worth_reading(ordered, attempts)),
-            attempts=tuple(attempts),
-            are_jobs=are_jobs,
-            exit_code=status if status is not None and status >= 0 else None,
-            signal=-status if status is not None and status < 0 else None,
-            ended_by=ended_by,
-            proven_after=proven_after,
-            run_dir=str(run_dir) if run_dir else "",
-        )
+    made = Report(
+        command=command,
+        subject=tuple(subject),
+        machine=_hosts(attempts[-1]) if attempts else "",
+        versions=attempts[-1].versions if attempts else "",
+        directory=_working_directory(),
+        started=started or datetime.now(UTC),
+        seconds=seconds,
+        verdict="",
+        findings=ordered,
+        not_seen=tuple(not_seen),
+        unread=tuple(unread),
+        excerpts=excerpts(_worth_reading(ordered, attempts)),
+        attempts=tuple(attempts),
+        are_jobs=are_jobs,
+        exit_code=status if status is not None and status >= 0 else None,
+        signal=-status if status is not None and status < 0 else None,
+        ended_by=ended_by,
+        proven_after=proven_after,
+        run_dir=str(run_dir) if run_dir else "",
     )
+    return completed_by(made.model_copy(update={"failure": _failure(made, children)}))
 
 
 def completed_by(report: Report) -> Report:
@@ -117,8 +120,32 @@ def _verdict(report: Report) -> str:
         about.append(count(len(attempts), "job" if report.are_jobs else "attempt"))
     about += [_outcome(report)] if _outcome(report) else []
     about += [f"{report.seconds:.1f} s"] if report.seconds else []
-    told = ", ".join(parts) or "nothing was found"
-    return "; ".join(filter(None, (told, ", ".join(about))))
+    told = ", ".join(parts) or f"nothing {'else ' * bool(report.failure)}was found"
+    return "; ".join(filter(None, (report.failure, told, ", ".join(about))))
+
+
+def _failure(report: Report, children: Iterable[int]) -> str:
+    """The sentence on a job that ended badly, and none of whose findings is an error."""
+    if not report.status or report.ended_by == "doctor" or "error" in report.severities:
+        return ""
+    if report.ended_by == "signal":
+        by = signal_name(report.signal) if report.signal else "a signal"
+        return f"the job was ended by {by} from outside"
+    fates: dict[str, list[int]] = {}
+    for line in report.attempts[-1].ranks if report.attempts else ():
+        if (line.exit_code or line.signal) and not line.was_ended:
+            fates.setdefault(line.fate, []).append(line.rank)
+    told = [f"{named(ranks)} {fate}" for fate, ranks in fates.items()]
+    told = told or [
+        f"{count(number, 'process')} that it had started {_ending(code)}"
+        for code, number in sorted(Counter(filter(None, children)).items())
+    ]
+    return f"the job failed: {'; '.join(told) or f'it {_ending(report.status)}'}"
+
+
+def _ending(status: int) -> str:
+    """In words; as Popen.returncode gives it."""
+    return f"ended by {signal_name(-status)}" if status < 0 else f"ended with exit code {status}"
 
 
 def _outcome(report: Report) -> str:
@@ -126,7 +153,7 @@ def _outcome(report: Report) -> str:
     if report.ended_by == "doctor":
         return "ended by the doctor"
     if report.ended_by == "signal":
-        return "ended by a signal from outside"
+        return "" if report.failure else "ended by a signal from outside"
     if report.signal is not None:
         return f"ended by {signal_name(report.signal)}"
     if report.exit_code is None:
@@ -167,8 +194,7 @@ def _group(report: Report, attempt: Attempt) -> Group:
     is_last = attempt is report.attempts[-1]
     # A terminal has them where nothing else was found and it has not seen the job end, and where
     # each attempt is a job of its own.
-    is_over = report.exit_code is not None or report.signal is not None
-    is_told = is_last and not is_over and not report.findings
+    is_told = is_last and not report.seconds and not report.findings
     return Group(
         title=_launch(report, attempt),
         columns=(*COLUMNS[:-1], "fate"),

@@ -377,6 +377,7 @@ def _times(rank: RankEvidence) -> Iterator[float]:
     yield from (time for time in known if time)
     yield from (collective.begun for collective in rank.collectives[:1])
     yield from (file.begun for file in rank.files[:1])
+    yield from (error.time for error in rank.exceptions[:1])
 
 
 def _call(made: Collective, zero: float) -> Call:

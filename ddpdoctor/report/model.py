@@ -81,6 +81,8 @@ class Report(Kept):
     seconds: float = 0.0
     verdict: str
     """One line: what was found, counted."""
+    failure: str = ""
+    """How a job ended badly, where no error that was found is why: one sentence."""
     notes: tuple[str, ...] = ()
     """What explains the verdict, or belongs to it: a line each."""
     findings: tuple[Finding, ...] = ()
@@ -148,6 +150,11 @@ class Report(Kept):
         when = f"{self.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
         about = self.machine, self.versions, f"ddpdoctor {self.ddpdoctor}", when
         return ", ".join(filter(None, about))
+
+    @property
+    def status(self) -> int | None:
+        """How the job ended, as Popen.returncode gives it."""
+        return -self.signal if self.signal is not None else self.exit_code
 
     @property
     def severities(self) -> list[Severity]:

@@ -31,6 +31,7 @@ def redacted(report: Report) -> Report:
         "directory": "",
         "attempts": tuple(_attempt(each) for each in report.attempts),
         "findings": tuple(redacted_finding(each) for each in report.findings),
+        "failure": _text(report.failure),
         "not_seen": tuple(map(_text, report.not_seen)),
         "unread": tuple(PurePath(each).name for each in report.unread),
         "run_dir": "",

@@ -52,7 +52,7 @@ def markdown_prose(text: str, *, in_table: bool = False) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number of things: "1 fix", "2 fixes", "0 errors"."""
-    plural = f"{noun}es" if noun.endswith("x") else f"{noun}s"
+    plural = f"{noun}es" if noun.endswith(("x", "ss")) else f"{noun}s"
     return f"{number} {noun if number == 1 else plural}"
 
 

@@ -141,9 +141,11 @@ def _write(report: Report, asked: Asked, run_dir: Path | None, *, redact: bool) 
 
 
 def _report(outcome: Session) -> Report:
+    from ddpdoctor.evidence import noted_deaths
     from ddpdoctor.report.job import of_job
     from ddpdoctor.report.lives import Attempt
 
+    run_dir = outcome.options.run_dir
     ended_by: EndedBy = "doctor" if outcome.ended_by_doctor else "job"
     return of_job(
         "run",
@@ -154,8 +156,9 @@ def _report(outcome: Session) -> Report:
         seconds=outcome.seconds,
         status=outcome.status,
         ended_by="signal" if outcome.interrupted else ended_by,
+        children=noted_deaths(run_dir).values() if run_dir else (),
         proven_after=outcome.proven_after,
         not_seen=outcome.not_seen,
         unread=outcome.unread,
-        run_dir=outcome.options.run_dir,
+        run_dir=run_dir,
     )

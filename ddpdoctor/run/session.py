@@ -238,11 +238,9 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
     worlds = session.worlds
     if run_dir is None or not run_dir.is_dir():
         return ["nothing could be written anywhere, so the job was not watched"]
+    if worlds.importing and not worlds.had_torch and not session.interrupted:
+        return ["importing torch did not come to its end: `ddpdoctor env` says what is in its way"]
     if not worlds.all and not worlds.reached:
-        if worlds.importing and not session.interrupted:
-            return [
-                "importing torch did not come to its end: `ddpdoctor env` says what is in its way"
-            ]
         return [
             "no process that uses torch was seen: it was not one of Python's, or was started by "
             "python -I, in a container, on another host, or under DDPDOCTOR_DISABLE=1"
@@ -251,7 +249,7 @@ def _not_seen(session: Session, run_dir: Path | None) -> list[str]:
     lines += dict.fromkeys(line for world in worlds.all for line in world.not_seen())
     if all(world.size == 1 for world in worlds.all):
         lines += _alone(session.options.command)
-    if living := worlds.living:
+    if living := [pid for pid in worlds.living if Path(f"/proc/{pid}").exists()]:
         pids = ", ".join(map(str, living))
         lines.append(f"the command has ended, and {len(living)} of its ranks go on (pid {pids})")
     return lines

@@ -65,7 +65,8 @@ class Teller:
             text = as_text.render(shown.model_copy(update={"findings": new}), self._page)
         elif shown.not_seen:
             # A job that is well is not spoken of: what is merely of interest is in report.json.
-            unseen = shown.model_copy(update={"findings": (), "verdict": ""})
+            verdict = shown.verdict if report.failure else ""
+            unseen = shown.model_copy(update={"findings": (), "verdict": verdict})
             text = as_text.render(unseen, self._page)
         if summary is not None and not FailOn.error.is_reached(report.severities):
             text = summary.read_text("utf-8", "replace") + text

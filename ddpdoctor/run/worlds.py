@@ -16,15 +16,18 @@ from ddpdoctor.catalog import Finding
 from ddpdoctor.diagnose import Deadlock, diagnose, prove_deadlock
 from ddpdoctor.diagnose.hosts import located
 from ddpdoctor.evidence import (
+    ALONE,
     DEATHS,
     IMPORTING,
     Evidence,
     Fate,
     LogReader,
     RankEvidence,
+    attempt_name,
     attempt_number,
     boot,
     named,
+    noted_deaths,
     world_size,
 )
 from ddpdoctor.observation import Observation
@@ -307,6 +310,12 @@ class Worlds:
         return self._run_dir is not None and (self._run_dir / DEATHS).exists()
 
     @property
+    def had_torch(self) -> bool:
+        """Some process has imported it; where there were ranks, one of them."""
+        ranks = [rank for world in self.all for rank in world.evidence.ranks]
+        return any(rank.torch for rank in ranks) if ranks else self.reached
+
+    @property
     def importing(self) -> bool:
         """Some process has begun to import torch, and has not come to the end of it."""
         return bool(self._importers)
@@ -432,6 +441,17 @@ class Worlds:
                 self.all.append(WatchedWorld(folder, size, self._deaths, self._memory, self._boot))
                 self._newest = time.monotonic()
 
+    def _look_for_one_alone(self, exit_code: int) -> None:
+        """Where there were no ranks, the last process to fail as the command did is one."""
+        self._look_for_new()
+        if self.all or self._run_dir is None:
+            return
+        alone = self._run_dir / ALONE
+        for pid in [pid for pid, code in noted_deaths(alone).items() if code == exit_code][-1:]:
+            with contextlib.suppress(OSError):
+                for name in (attempt_name("0", str(pid)), DEATHS):
+                    (alone / name).rename(self._run_dir / name)
+
     def _note_restarts(self) -> None:
         """Which worlds have been followed by another of the same agents'.
 
@@ -446,11 +466,13 @@ class Worlds:
         """Wait for the last words and the deaths of ranks, once their launcher has ended so."""
         self._next_look = self._newest = 0.0
         deadline = time.monotonic() + patience
+        failed = exit_code != 0 and not killed_by_us
+        if failed:
+            self._look_for_one_alone(exit_code)
         while True:
             self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
             late = time.monotonic() - deadline
-            failed = exit_code != 0 and not killed_by_us
             concluded = all(each.has_concluded(failed=failed) for each in self.all)
             if late > _OTHERS or ((not self.living or late > 0) and concluded):
                 break

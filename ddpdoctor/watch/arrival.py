@@ -26,7 +26,7 @@ _UNMET = ("EADDRINUSE", "while trying to connect to")
 
 def await_torch(run_dir: Path) -> None:
     """Have this process listen as soon as it has imported torch, if it ever does."""
-    _end_last()
+    _end_last(run_dir)
 
     def imported(_: ModuleType) -> None:
         _mark_importing(run_dir, begun=False)
@@ -47,17 +47,66 @@ def _mark_importing(run_dir: Path, *, begun: bool) -> None:
 
 
 @functools.cache
-def _end_last() -> None:
+def _end_last(run_dir: Path) -> None:
     """Watch until all that others have registered with atexit is done: what they wait for is seen.
 
     Called as early as can be, since what is registered first is done last.
     """
-    atexit.register(_end)
+    atexit.register(_end, run_dir)
 
 
-def _end() -> None:
+def _end(run_dir: Path) -> None:
     if (heartbeat := sys.modules.get("ddpdoctor.watch.heartbeat")) is not None:
         heartbeat.end()
+    elif "torch" not in sys.modules:
+        _tell_early_end(run_dir)
+
+
+@harmless
+def _tell_early_end(run_dir: Path) -> None:
+    """Write down what has ended this process before it came to import torch, if it may be a rank.
+
+    One that no launcher calls a rank is no rank where others are: it writes beside these.
+    """
+    unread = _not_begun()
+    if (error := unread or _last_error()) is None:
+        return
+    from ddpdoctor.evidence import ALONE, DEATHS, LOG_NAME, attempt_name
+    from ddpdoctor.watch import exceptions, launching, reaping
+    from ddpdoctor.watch.log import Log
+
+    rank, world_size = 0, 1
+    if _is_a_launchers():
+        rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        folder = world_folder(run_dir)
+    elif "RANK" in os.environ:
+        return
+    else:
+        folder = run_dir / ALONE / attempt_name("0", str(os.getpid()))
+        folder.mkdir(parents=True, exist_ok=True)
+    reaping.note(folder.parent / DEATHS, os.getpid(), 2 if unread else 1)
+    log = Log()
+    about = launching.process()
+    log.open(folder / LOG_NAME.format(rank=rank), **about, torch="", world_size=world_size)
+    exceptions.tell_end(log, error)
+
+
+def _not_begun() -> OSError | None:
+    """What keeps Python from opening its script: it only prints that, and raises nothing."""
+    script = sys.argv[0]
+    if not script or script.startswith("-") or hasattr(sys.modules["__main__"], "__file__"):
+        return None
+    try:
+        with Path(script).open("rb"):
+            return None
+    except OSError as error:
+        return error.with_traceback(None)
+
+
+def _last_error() -> BaseException | None:
+    """The exception that ends this process; None if none does."""
+    error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return error
 
 
 class _After(MetaPathFinder):
@@ -101,7 +150,7 @@ def listen(run_dir: Path) -> None:
 
     if not dist.is_available():
         return
-    _end_last()
+    _end_last(run_dir)
     # With torch at hand, and not before: a process that never imports it pays nothing.
     from ddpdoctor.watch import joining, last_words, reaping
     from ddpdoctor.watch.watching import Watch
@@ -156,7 +205,7 @@ def _failed_to_start() -> bool:
     happens inside torchrun itself, that leaves what its store says: a port that is taken, a master
     that is not reached.
     """
-    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    error = _last_error()
     if error is None or type(error).__name__.startswith("Process"):
         return False
     if type(error).__name__ == "DistNetworkError" and any(each in str(error) for each in _UNMET):

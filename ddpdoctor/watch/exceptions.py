@@ -45,14 +45,21 @@ def install(log: Log, before_writing: Callable[[BaseException], object]) -> None
         error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
         if error is not None:
             tell(error)
-        log.write("exiting", steps=log.steps)
-        log.exiting = True
+        tell_end(log)
 
     _before_atexit(exiting)
     _in_children(tell)
     _around_backward(log)
     _around_exit(log)
     _around_telling(log)
+
+
+def tell_end(log: Log, error: BaseException | None = None) -> None:
+    """Write down that the process begins to exit, and what ends it, if that is not told yet."""
+    if error is not None:
+        _note(log, error)
+    log.write("exiting", steps=log.steps)
+    log.exiting = True
 
 
 def passing(log: Log, error: BaseException, out_of: str) -> None:
@@ -207,11 +214,11 @@ def describe(error: BaseException) -> dict[str, Any]:
         for frame, line in traceback.walk_tb(error.__traceback__)
     ]
     users = [place for code, place in frames if code is not None and is_users(code)]
-    reader = None
-    if worker := _of_worker(str(error)):
-        reader = users[-1] if users else None
-        users += [place for place in worker if is_users_file(place[0])]
-        frames += [(None, place) for place in worker]
+    worker = _of_worker(str(error))
+    reader = users[-1] if worker and users else None
+    beyond = [*worker, *_of_source(error)]
+    users += [place for place in beyond if is_users_file(place[0])]
+    frames += [(None, place) for place in beyond]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return {
         "type": type(error).__name__,
@@ -232,6 +239,13 @@ def _of_worker(message: str) -> list[Frame]:
         if found
         else []
     )
+
+
+def _of_source(error: BaseException) -> list[Frame]:
+    """The line that Python could not read: no frame has come to it."""
+    if not isinstance(error, SyntaxError) or not error.filename or not error.lineno:
+        return []
+    return [(error.filename, error.lineno, "<module>")]
 
 
 def _is_ours(code: CodeType) -> bool:

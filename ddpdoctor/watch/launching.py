@@ -12,9 +12,12 @@ import json
 import multiprocessing
 import os
 import re
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
+from ddpdoctor.evidence import boot
 from ddpdoctor.watch.exceptions import hide
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.places import Frame, users_frame
@@ -104,6 +107,27 @@ def _said() -> dict[str, Any] | None:
 
 def _is_torchruns() -> bool:
     return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def process() -> dict[str, Any]:
+    """Who this process is, with the names of the event that begins its log."""
+    return {
+        "pid": os.getpid(),
+        "boot": boot(),
+        "host": os.uname().nodename,
+        "agent": os.getppid() if _is_torchruns() else 0,
+        "parent": _parent(),
+        "wall": time.time(),
+        "python": sys.version.split()[0],
+    }
+
+
+@harmless
+def _parent() -> int:
+    """The process that has started this one by multiprocessing and waits for it as it exits."""
+    parent = multiprocessing.parent_process()
+    waits = parent is not None and not multiprocessing.current_process().daemon
+    return parent.pid or 0 if parent is not None and waits else 0
 
 
 @harmless

@@ -26,7 +26,7 @@ def install(run_dir: Path) -> None:
         known = child.returncode is not None
         code = poll(child, *args, **kwargs)
         if code is not None and not known:
-            _note(file, child.pid, code)
+            note(file, child.pid, code)
         return code
 
     popen.poll = polled
@@ -35,13 +35,14 @@ def install(run_dir: Path) -> None:
     @functools.wraps(handle)
     def handled(child: Any, *args: Any, **kwargs: Any) -> None:
         handle(child, *args, **kwargs)
-        _note(file, child.pid, child.returncode)
+        note(file, child.pid, child.returncode)
 
     subprocess.Popen._handle_exitstatus = handled  # type: ignore[attr-defined]
 
 
 @harmless
-def _note(file: Path, pid: int, code: int) -> None:
+def note(file: Path, pid: int, code: int) -> None:
+    """Write down that this process has ended so, or is about to."""
     line = json.dumps({"pid": pid, "code": code}).encode() + b"\n"
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
     try:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import time
 from pathlib import Path
 
-from ddpdoctor.evidence import LOG_NAME, boot
+from ddpdoctor.evidence import LOG_NAME
 from ddpdoctor.watch import (
     arguments,
     collectives,
@@ -16,6 +13,7 @@ from ddpdoctor.watch import (
     files,
     heartbeat,
     joining,
+    launching,
     reads,
     shuffles,
     states,
@@ -54,24 +52,8 @@ class Watch:
 
         self.log.open(
             run_dir / LOG_NAME.format(rank=rank),
-            pid=os.getpid(),
-            boot=boot(),
-            host=os.uname().nodename,
-            agent=os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else 0,
-            parent=_parent(),
-            wall=time.time(),
+            **launching.process(),
             torch=str(torch.__version__),
-            python=sys.version.split()[0],
             world_size=world_size,
         )
         heartbeat.start(self.log, self._pending)
-
-
-@harmless
-def _parent() -> int:
-    """The process that has started this one by multiprocessing and waits for it as it exits."""
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
-    waits = parent is not None and not multiprocessing.current_process().daemon
-    return parent.pid or 0 if parent is not None and waits else 0

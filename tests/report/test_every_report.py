@@ -25,6 +25,7 @@ from test_report_environment import report as env_report
 from ddpdoctor.check.telling import told as check
 from ddpdoctor.cli import application
 from ddpdoctor.environment import telling as environment
+from ddpdoctor.evidence import Fate
 from ddpdoctor.lint.report import Report as LintReport
 from ddpdoctor.lint.rule import Diagnostic, Related, Trouble
 from ddpdoctor.probe import telling as probe
@@ -34,6 +35,7 @@ from ddpdoctor.report.formats import ReportFormat
 from ddpdoctor.report.job import of_job
 from ddpdoctor.report.lives import Attempt, Call, Mark, RankLine
 from ddpdoctor.report.model import Report, render
+from ddpdoctor.report.redaction import redacted
 from ddpdoctor.report.words import markdown_prose
 
 CAUSE = "the ranks part here, and wait for ever"
@@ -184,6 +186,52 @@ def test_what_could_not_be_seen_is_said_in_every_format(format_: ReportFormat) -
     )
 
 
+def failed(status: int, code: int | None = None, **changes: Any) -> Report:
+    """A job in which rank 1 ended with that code, or of which no rank was seen."""
+    world = evidence()
+    for rank in world.ranks:
+        rank.exceptions, rank.stuck = [], None
+        rank.fate = Fate(rank.rank, 10, code if rank.rank == 1 else 0, None, 105.5)
+    attempts = [Attempt.of("attempt-0-1", world)] if code is not None else []
+    return of_job("run", attempts, [], subject=("torchrun", "train.py"), status=status, **changes)
+
+
+@pytest.mark.parametrize("format_", ReportFormat)
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (failed(1, 3), "the job failed: rank 1 ended with exit code 3"),
+        (failed(3), "the job failed: it ended with exit code 3"),
+        (failed(-9), "the job failed: it ended by SIGKILL"),
+        (failed(1, children=[0, -9, -9]), "2 processes that it had started ended by SIGKILL"),
+        (failed(-15, ended_by="signal"), "the job was ended by SIGTERM from outside"),
+        (redacted(failed(1, 3)), "the job failed: rank 1 ended with exit code 3"),
+    ],
+)
+def test_a_job_that_failed_without_a_finding_says_so_in_every_format(
+    format_: ReportFormat, report: Report, said: str
+) -> None:
+    text = render(report, format_)
+    SHAPES[format_](text)
+    assert said[1:] in " ".join(text.split())
+
+
+def test_only_what_is_well_looks_well() -> None:
+    def looks(report: Report) -> str:
+        found = re.search(r'<header class="(\w+)">', render(report, "html"))
+        assert found
+        return found[1]
+
+    assert looks(failed(0)) == "well"
+    assert looks(failed(0, not_seen=["rank 1 wrote nothing"])) == "unseen"
+    assert looks(failed(3)) == "error"
+    assert looks(of_job("run", [], [deadlock(severity="info")], subject=(), status=3)) == "error"
+    assert looks(failed(-15, ended_by="signal")) == "warning"
+    assert (
+        looks(check(report_of(verdict("DDP101", "fix", "it", "fails", "said", "why")))) == "error"
+    )
+
+
 @pytest.mark.parametrize("format_", sorted(set(ReportFormat) - {"perfetto"}))
 def test_a_fix_that_fails_without_a_finding_is_said_in_every_format(format_: ReportFormat) -> None:
     failed = verdict("DDP101", "fix", "it", "fails", "said", "three samples are missing")
@@ -295,7 +343,7 @@ def is_text(text: str) -> None:
 
 
 def is_concise(text: str) -> None:
-    finding = r"(.+: DDP\d{3} .+ \[\w+\]|\w+: not seen: .+)$"
+    finding = r"(.+: DDP\d{3} .+ \[\w+\]|\w+: (not seen: |the job ).+)$"
     assert all(re.match(finding, line) for line in text.splitlines())
 
 

@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_written_is_found_out_before(
 
 def test_a_disk_without_room_is_found_out_before(tmp_path: Path) -> None:
     program = "import sys; from ddpdoctor import cli; sys.exit(cli.run(sys.argv[1:]))"
-    small = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-c", program]
+    small = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-Bc", program]
     for asked in (["-o", "report"], ["--run-dir", "runs"]):
         done = subprocess.run(
             [*small, "check", "--select", "DDP102", *asked],

@@ -398,6 +398,49 @@ def test_a_torch_that_cannot_be_imported_is_told_and_who_knows_more(ended, tmp_p
         assert "no process that uses torch" not in err
 
 
+@pytest.mark.parametrize(
+    ("script", "error", "line"),
+    [
+        (None, "FileNotFoundError: [Errno 2] No such file or directory: 'rank.py'", ""),
+        ("def f(:\n", "SyntaxError: invalid syntax (rank.py, line 1)", "rank.py:1"),
+        (
+            "import os\nimport no_such\n",
+            "ModuleNotFoundError: No module named 'no_such'",
+            "rank.py:2",
+        ),
+    ],
+)
+def test_what_ends_ranks_before_they_import_torch_is_told(
+    ended, tmp_path: Path, script: str | None, error: str, line: str
+) -> None:
+    if script is not None:
+        (tmp_path / "rank.py").write_text(script)
+    launched = [sys.executable, str(HERE / "launch.py"), "2", "rank.py"]
+    for command, numbers in ((launched, [0, 1]), ([sys.executable, "rank.py"], [0])):
+        code, _, err = ended(command, *AS_JSON)
+        assert code == (1 if script else 2)
+        assert "not seen" not in err
+        report = report_of(tmp_path)
+        (finding,) = report["findings"]
+        assert (finding["code"], finding["cause"]) == ("DDP100", error)
+        assert finding["ranks"] == numbers
+        assert line in err
+        assert [rank["exit_code"] for rank in report["attempts"][-1]["ranks"]] == [code] * len(
+            numbers
+        )
+
+
+def test_a_helper_that_failed_is_not_what_ended_a_job(ended, tmp_path: Path) -> None:
+    script = "python -c 'import no_such' || true; exit"
+    code, _, err = ended(["bash", "-c", f"{script} 0"], *AS_JSON)
+    assert code == 0
+    assert report_of(tmp_path)["findings"] == []
+    code, _, err = ended(["bash", "-c", f"{script} 3"], *AS_JSON)
+    assert code == 3
+    assert report_of(tmp_path)["findings"] == []
+    assert "the job failed: it ended with exit code 3; nothing else was found" in err
+
+
 @pytest.mark.thorough
 def test_accelerate_that_trains_on_one_process_gets_a_word(ended) -> None:
     command = ["accelerate", "launch", "--cpu", "--num_processes=1", str(JOB), "alone"]

@@ -102,10 +102,11 @@ def _body(report: Report) -> Iterator[str]:
 
 def _verdict(report: Report) -> str:
     first = next(iter(report.findings), None)
-    grave = first.severity if first else "well"
-    said = report.verdict[:1].upper() + report.verdict[1:]
-    parts = [f'<header class="{grave}">']
-    if first is None or not report.attempts:
+    said = _begun(report.verdict.removeprefix(f"{report.failure}; "))
+    parts = [f'<header class="{_gravity(report)}">']
+    if report.failure:
+        parts += [f"<h1>{text(_begun(report.failure))}</h1>", f"<p>{text(said)}</p>"]
+    elif first is None or not report.attempts:
         parts.append(f"<h1>{text(said)}</h1>")
     else:
         badge = f"{first.code} {first.title}"
@@ -122,6 +123,21 @@ def _verdict(report: Report) -> str:
         f'<p class="dim">{text(report.about)}</p></header>',
     ]
     return "\n".join(parts)
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _gravity(report: Report) -> str:
+    """What the verdict looks like: well only where all was seen, and nothing has failed."""
+    if report.failure:
+        return "warning" if report.ended_by == "signal" else "error"
+    if report.findings:
+        return report.findings[0].severity
+    if any("bad" in group.states for group in report.groups):
+        return "error"
+    return "unseen" if report.not_seen else "well"
 
 
 def _remedy(finding: Finding) -> str:
