@@ -37,6 +37,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Loop, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import Const, Place, Term, Value, What, Why, within
 from ddpdoctor.lint.engine.libraries.torch import ORDERINGS
+from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.finite import asks_for_numbers
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.sharding import dealt, passes
@@ -57,7 +58,7 @@ def check(run: Run) -> Iterator[Hit]:
     }  # who goes by it beside the root is told by DDP416
     for _, way in events(run.root, "save", "save_on_main", "copy_file"):
         node, path, why = _chosen(run, way)
-        if node is None or id(node) in told:
+        if node is None or id(node) in told or is_the_starters(way):
             continue
         if why is not None and any(each.place in reduced for each in why.chain()):
             continue
