@@ -54,6 +54,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
     synchronises,
 )
+from ddpdoctor.lint.engine.queries.finding import is_there_by_then
 from ddpdoctor.lint.engine.queries.order import asked_too_early, is_after, is_spawned
 from ddpdoctor.lint.engine.queries.paths import same_path, spelled
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -211,7 +212,8 @@ def _is_of_all(path: Value | None, way: Way) -> bool:
     if not same_path(path, path) and not (by_luck and has_identity(path.what)):
         return False
     who = doers(way)
-    return who.mask & ~who.kept_out == EVERYONE and who.is_clear("disk", "clock")
+    is_clear = who.mask & ~who.kept_out == EVERYONE and who.is_clear("disk", "clock")
+    return is_clear and not is_there_by_then(way)
 
 
 def _meant_for_one(run: Run, save: Event, way: Way) -> tuple[Related, ...]:

@@ -54,6 +54,7 @@ from ddpdoctor.lint.engine.queries.doing import (
     is_one_after_another,
     synchronises,
 )
+from ddpdoctor.lint.engine.queries.finding import is_there_by_then
 from ddpdoctor.lint.engine.queries.order import is_spawned
 from ddpdoctor.lint.engine.queries.partings import leaves
 from ddpdoctor.lint.engine.queries.paths import same_path
@@ -82,6 +83,8 @@ def check(run: Run) -> Iterator[Hit]:
         in_turn = not _IN_TURN.isdisjoint(event.scopes) or is_one_after_another(way)
         found = _decided_by_a_look(way, looks, path, or_before=in_turn)
         if found is None or id(found[0].test) in told or not who.is_clear("disk"):
+            continue
+        if is_there_by_then(way):
             continue
         choice, looked = found
         if event.name == "touch" and any(map(synchronises, between(looked, way))):

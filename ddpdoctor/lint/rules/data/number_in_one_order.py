@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
+from ddpdoctor.lint.engine.queries.finding import is_there_by_then
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, mentioned
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -54,6 +55,8 @@ def check(run: Run) -> Iterator[Hit]:
         if not is_of_a_set or id(event.node) in told or not doers(way).mask & ~1:
             continue
         if (isinstance(owner, Ref) and owner in shared) or _are_numbers(run, key):
+            continue
+        if is_there_by_then(way):
             continue
         told.add(id(event.node))
         yield Hit(
