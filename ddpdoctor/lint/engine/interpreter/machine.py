@@ -719,6 +719,8 @@ class Machine:
         if len(joining) == 1 and joining[0] is not None:
             self.modes[condition.what] = joining[0]
             self.modes[folding.negated(condition).what] = not joining[0]
+            if several is joining[0]:
+                self.modes |= _asked_of_several(condition)
 
     def as_mode(self, value: Value) -> Value:
         """A condition by which a process group was joined, as the question whether it was."""
@@ -854,6 +856,19 @@ def _for_several(condition: Value) -> bool | None:
     if what.op in _OF_ONE and what.args[1:] == _OF_ONE[what.op]:
         return not holds
     return None
+
+
+def _asked_of_several(condition: Value) -> dict[What, bool]:
+    """All the ways to ask whether there is more than one of what a condition asks for."""
+    what = condition.what
+    while isinstance(what, Term) and what.op == "not":
+        what = what.args[0]
+    assert isinstance(what, Term)
+    several = ((op, number, True) for op, number in _OF_SEVERAL.items())
+    one = ((op, number, False) for op, number in _OF_ONE.items())
+    asked = {term(op, what.args[0], *number): holds for op, number, holds in (*several, *one)}
+    negated = {term("not", each): not holds for each, holds in asked.items()}
+    return dict((*asked.items(), *negated.items()))
 
 
 _OF_SEVERAL = {"Gt": (Const(1),), "GtE": (Const(2),), "NotEq": (Const(1),)}
