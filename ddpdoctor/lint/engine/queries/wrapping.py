@@ -178,10 +178,20 @@ def objects_in(run: Run, value: Value) -> list[Ref]:
 
 def stepped_by(run: Run, optimizer: Event) -> list[Ref]:
     """The objects whose weights an optimizer is given, by themselves or in groups."""
-    found = objects_in(run, optimizer.values.get("parameters", NONE))
-    groups = [value for each in found for _, value in keyed.entries(run.vm, Value(each))]
-    inside = {ref for value in groups for ref in objects_in(run, value)}
-    return sorted({*found, *inside}, key=_number)
+    given = in_groups(run, optimizer.values.get("parameters", NONE))
+    return sorted((each for each in given if isinstance(each, Ref)), key=_number)
+
+
+def in_groups(run: Run, parameters: Value) -> set[What]:
+    """The objects and unknowns that parameters are made of, by themselves or in groups."""
+    found = mentioned(run, parameters)
+    groups = [
+        value
+        for each in found
+        if isinstance(each, Ref)
+        for _, value in keyed.entries(run.vm, Value(each))
+    ]
+    return found.union(*(mentioned(run, each) for each in groups))
 
 
 def _number(ref: Ref) -> int:

@@ -58,6 +58,7 @@ from ddpdoctor.lint.engine.queries.reducing import (
 from ddpdoctor.lint.engine.queries.sharding import loops
 from ddpdoctor.lint.engine.queries.undoing import is_undone
 from ddpdoctor.lint.engine.queries.wrapping import (
+    in_groups,
     made_by,
     mentioned,
     objects_in,
@@ -308,7 +309,7 @@ def _what_follows(run: Run, order: dict[int, int], backward: Event, weights: set
 
 def _held(run: Run, optimizer: Value) -> set[What]:
     given = run.vm.store.get((optimizer.what, "parameters"))
-    return mentioned(run, given) if given is not None else set()
+    return in_groups(run, given) if given is not None else set()
 
 
 def _hit(run: Run, event: Event, way: Way, wrap: Event, confidence: Confidence) -> Hit:
