@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.loading import Text, base_of
@@ -34,9 +35,17 @@ def register(vm: Machine, path: str) -> None:
         text = program.loader.text(each)
         if text is None:
             continue
-        todo += _imported(program, text)
+        todo += (*_imported(program, text), *_packages(program, each))
         for name in _registered(program, text):
             program.global_of(vm, program.load(text), name)
+
+
+def _packages(program: Any, path: str) -> Iterator[str]:
+    """The packages that hold a module: Python has run each of them before it."""
+    folder = PurePath(path).parent
+    while folder.name and program.loader.text(str(folder / "__init__.py")) is not None:
+        yield str(folder / "__init__.py")
+        folder = folder.parent
 
 
 def _imported(program: Any, text: Text) -> Iterator[str]:

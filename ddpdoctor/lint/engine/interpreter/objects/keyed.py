@@ -139,6 +139,8 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
     if isinstance(what, Term) and isinstance(key.constant, str):  # what is kept by others stays
         vm.store.put((what, f"[{key.constant!r}]"), value)
         return
+    if isinstance(what, Term) and not isinstance(key.what, Const):
+        _unsettle(vm, what)
     if isinstance(what, Tensor | Term):
         agree, why = blended([memory.current(vm, owner), value, key])
         is_whole = isinstance(key.what, Const)
@@ -147,6 +149,13 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
         memory.change(vm, owner, agree, why, value, node)
         if isinstance(key.what, Const):
             vm.store.put((what, f"[{key.what.value!r}]"), value)
+
+
+def _unsettle(vm: Machine, owner: Term) -> None:
+    """Forget the attributes of what is written to by an open name: its entries may be these."""
+    for name in vm.store.of(owner):
+        if name.isidentifier():
+            vm.store.put((owner, name), Value(term("of", owner, name), UNKNOWN))
 
 
 def _is_part_of(what: Term, container: What) -> bool:
