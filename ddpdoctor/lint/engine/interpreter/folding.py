@@ -634,6 +634,9 @@ def truth(value: Value) -> bool | None:
             return True
         if all(entry is not OPEN and not entry for entry in what.entries):
             return False
+    if isinstance(what, Either):
+        told = {truth(each) for each in what.options}
+        return told.pop() if len(told) == 1 else None
     return True if what == WORLD or isinstance(what, Func | Class) else None
 
 

@@ -128,6 +128,8 @@ def of_python(
         return NONE
     if name in ("isinstance", "issubclass", "hasattr", "callable", "type"):
         return _tested(vm, name, args, node)
+    if name in _OF_A_KIND and (known := _is_of_a_kind(first, _OF_A_KIND[name])) is not None:
+        return Value(Const(known))
     if name == "print":
         into = {"file": kwargs["file"]} if "file" in kwargs else {}
         vm.emit("print", name, node, **by_position(args, into))
@@ -464,6 +466,18 @@ def _begun(vm: Machine, source: Value, node: ast.AST) -> Value | None:
         return None
     begun = call_value(vm, members.attribute(vm, source, "__iter__", node), [], {}, node)
     return begun if vm.type_of(begun) == "manager" else None
+
+
+_OF_A_KIND = {"inspect.isclass": Class, "inspect.isfunction": Func}
+
+
+def _is_of_a_kind(value: Value, kind: type[Class | Func]) -> bool | None:
+    """Whether it is a class, or a function, of the user's; None where nobody knows what it is."""
+    several = value.what.options if isinstance(value.what, Either) else (value,)
+    if not all(isinstance(each.what, Class | Func) for each in several):
+        return None
+    told = {isinstance(each.what, kind) for each in several}
+    return told.pop() if len(told) == 1 else None
 
 
 def _tested(vm: Machine, name: str, args: list[Value], node: ast.AST) -> Value:
