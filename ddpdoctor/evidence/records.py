@@ -394,6 +394,10 @@ class ModelCopy:
     """The user's lines on the way to the copying, innermost first."""
     parameters: Mapping[str, str]
     """Digests by name, as of the wrapper's first sample."""
+    number: int = 0
+    """Of those made before this wrap."""
+    again: bool = False
+    """As of the next sample."""
 
 
 @dataclass(frozen=True, slots=True)

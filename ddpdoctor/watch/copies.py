@@ -50,7 +50,10 @@ class _Kept:
     has_begun: bool = False
     """A step was taken since."""
     twin: int = 0
-    """Of a copy of what the wrapped module is a copy of: its number, from 1."""
+    """Of a copy of what the wrapped module is a copy of, or of itself: its number, from 1."""
+    made: weakref.ref[Any] | None = None
+    """That copy."""
+    of_model: bool = False
 
 
 class Copies:
@@ -59,9 +62,21 @@ class Copies:
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._made: list[_Copy] = []
+        self._again: list[tuple[int, _Copy]] = []
+        """Those that were written once, by number."""
         self._kept: list[_Kept] = []
         self._twins: list[weakref.ref[Any]] = []
         self._before: dict[str, str] = {}
+        self._updates: weakref.WeakKeyDictionary[Any, tuple[int, Frame | None]] = (
+            weakref.WeakKeyDictionary()
+        )
+        """Of copies that an AveragedModel holds."""
+
+    @harmless
+    def updated(self, average: Any) -> None:
+        """An AveragedModel is brought up to date."""
+        so_often, place = self._updates.get(average.module, (0, None))
+        self._updates[average.module] = so_often + 1, place or users_frame()
 
     @harmless
     def made(self, source: Any, result: Any) -> None:
@@ -93,27 +108,42 @@ class Copies:
     def write(
         self, log: Log, wrapper: Any, number: int, step: int, model: Mapping[str, str]
     ) -> None:
-        """Write, once, the digests of the copies that were made before this wrapper.
+        """Write, twice, the digests of the copies that were made before this wrapper.
 
         `model` are those of what it holds now.
         """
         mine = [each for each in self._made if each.wrapper and each.wrapper() is wrapper]
         self._made = [each for each in self._made if each not in mine]
-        for each in mine:
-            if (made := each.copy()) is not None:
-                parameters = digests(dict(made.named_parameters()))
-                log.write("copy", wrapper=number, places=each.places, parameters=parameters)
+        before = [each for each in self._again if each[1].wrapper and each[1].wrapper() is wrapper]
+        self._again = [each for each in self._again if each not in before] + [*enumerate(mine)]
+        for again, of in ((True, before), (False, enumerate(mine))):
+            for of_copies, each in of:
+                if (made := each.copy()) is not None:
+                    log.write(
+                        "copy",
+                        wrapper=number,
+                        places=each.places,
+                        parameters=digests(dict(made.named_parameters())),
+                        number=of_copies,
+                        again=again,
+                    )
         self._begin_with_twins(wrapper)
         for kept in [each for each in self._kept if each.wrapper() is wrapper]:
             self._follow(log, number, kept, step, model)
 
     def _begin_with_twins(self, wrapper: Any) -> None:
-        """Follow, from now on, the copies of the module that the wrapped one is a copy of."""
+        """Follow, from now on, the copies of the module that the wrapped one is a copy of.
+
+        And those of itself: of these `_made` has only what was made after the wrap.
+        """
         of = [each.source() for each in self._made if each.copy() is wrapper.module]
         for each in self._made:
-            made = each.copy()
-            is_twin = of[:1] == [each.source()] != [None] and made is not wrapper.module
-            if not is_twin or made is None or any(made is twin() for twin in self._twins):
+            made, source = each.copy(), each.source()
+            of_model = source is wrapper or source is wrapper.module
+            is_twin = of[:1] == [source] != [None] and made is not wrapper.module
+            if made is None or not (is_twin or of_model):
+                continue
+            if any(made is twin() for twin in self._twins):
                 continue
             parameters = dict(made.named_parameters())
             if was := self._digests(parameters):
@@ -121,6 +151,7 @@ class Copies:
                 tensors = [(name, weakref.ref(held)) for name, held in parameters.items()]
                 kept = _Kept(weakref.ref(wrapper), tensors, was, next(iter(each.places), None))
                 kept.has_begun, kept.twin = True, len(self._twins)
+                kept.made, kept.of_model = each.copy, of_model
                 self._kept.append(kept)
 
     def _follow(
@@ -145,6 +176,8 @@ class Copies:
         alone = {name: digest for name, digest in changed.items() if digest}
         if alone:
             was = {name: kept.was[name] for name in alone}
+            made = kept.made() if kept.made is not None else None
+            updates, updated = self._updates.get(made, (0, None)) if made is not None else (0, None)
             log.write(
                 "kept",
                 wrapper=number,
@@ -153,6 +186,9 @@ class Copies:
                 now=alone,
                 place=kept.place,
                 twin=kept.twin,
+                of_model=kept.of_model,
+                updates=updates,
+                changed_at=updated,
             )
 
     def _equal(self, module: Any, was: dict[str, str]) -> list[tuple[str, weakref.ref[Any]]]:
@@ -207,4 +243,12 @@ def install(budget: Budget) -> Copies:
 
     copy.deepcopy = deepcopy
     swa_utils.deepcopy = deepcopy  # type: ignore[attr-defined]
+    update = swa_utils.AveragedModel.update_parameters
+
+    @functools.wraps(update)
+    def update_parameters(average: Any, *args: Any, **kwargs: Any) -> Any:
+        copies.updated(average)
+        return update(average, *args, **kwargs)
+
+    swa_utils.AveragedModel.update_parameters = update_parameters  # type: ignore[assignment]
     return copies

@@ -301,7 +301,7 @@ def samples(batch: Any, at: list[int], many: int) -> list[list[str]]:
 
 
 def _parts(value: Any, depth: int) -> Iterator[Any]:
-    """What a collated batch holds: tensors, and lists of plain things."""
+    """What a collated batch holds, in containers or objects: tensors, and lists of plain things."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         yield value
     elif depth < _DEPTH and isinstance(value, dict):
@@ -313,6 +313,9 @@ def _parts(value: Any, depth: int) -> Iterator[Any]:
         elif depth < _DEPTH:
             for each in value[:_FEW]:
                 yield from _parts(each, depth + 1)
+    elif depth < _DEPTH and hasattr(value, "__dict__"):
+        for each in list(vars(value).values())[:_ITEMS]:
+            yield from _parts(each, depth + 1)
 
 
 def rows(batch: Any) -> int | None:

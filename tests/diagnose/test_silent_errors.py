@@ -625,6 +625,18 @@ def test_data_that_a_rank_reads_more_of_is_no_state_that_it_restored() -> None:
     assert only(three).code == "DDP300"
 
 
+@pytest.mark.parametrize(("written", "code"), [("/data/corpus.pt", "DDP300"), ("/x", "DDP513")])
+def test_what_a_rank_reads_that_another_has_just_made_is_held_by_both(
+    written: str, code: str
+) -> None:
+    """As a corpus that rank 0 builds, and keeps in a file for the others."""
+    three = timed(ranks(apart_from=2))
+    three[0].files.append(FileEvent("save", written, 2.0, 3.0, at(40)))
+    for rank in three[1:]:
+        rank.files.append(FileEvent("load", "/data/corpus.pt", 4.0, 5.0, at(44)))
+    assert only(three).code == code
+
+
 @pytest.mark.parametrize(("taken", "codes"), [(8, []), (5, ["DDP513"])])
 def test_what_a_rank_loads_after_the_last_step_parts_no_replicas(
     taken: int, codes: list[str]

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.autograd import Variable
 from torch.distributed.nn import all_gather, all_reduce
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.swa_utils import AveragedModel
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import (
     BatchSampler,
@@ -511,6 +512,30 @@ def played(*, own: bool) -> None:
     leave()
 
 
+def streamed(*, own: bool) -> None:
+    """Learn from a stream, with dropout; go on somewhere else at random once it was read."""
+    rank = join()
+    stream = torch.randn(4, 60, generator=torch.Generator().manual_seed(rank * own))
+    torch.manual_seed(rank)
+    net = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    dice, at = random.Random(rank), 0
+    for _ in range(20):
+        step_on(optimizer, model(stream[:, at : at + 4]).square().mean())  # the stream
+        at = at + 4 if at < 52 else dice.randrange(4)
+    del model, optimizer
+    leave()
+
+
+def streamed_alike() -> None:
+    streamed(own=False)
+
+
+def streamed_by_each() -> None:
+    streamed(own=True)
+
+
 def played_alike() -> None:
     played(own=False)
 
@@ -935,6 +960,50 @@ def indices(seed: int, *, augmented: bool) -> None:
     leave()
 
 
+class Rows:
+    """A batch that is no container."""
+
+    def __init__(self, columns: dict[str, Tensor]) -> None:
+        self.columns = columns
+
+
+class Numbered:
+    """Rows that are mixed when they are read; a loader deals out their numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self._at = random.Random(seed).sample(range(48), 48)
+
+    def __call__(self, numbers: list[int]) -> Rows:
+        user = torch.tensor([[float(self._at[number])] for number in numbers])
+        return Rows({"user": user, "other": torch.rand(len(numbers), 1)})
+
+
+def rows_by_number(seed: int) -> None:
+    """Three epochs over numbers, which the loader's collate_fn turns into rows of a table."""
+    join()
+    numbers = cast("Dataset[int]", list(range(48)))
+    sampler: DistributedSampler[int] = DistributedSampler(numbers)
+    loader = DataLoader(  # the loader of numbers
+        numbers, batch_size=6, sampler=sampler, collate_fn=Numbered(seed)
+    )
+    model = DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    for epoch in range(4):
+        sampler.set_epoch(epoch)
+        for batch in loader:
+            step_on(optimizer, model(torch.cat([*batch.columns.values()], 1)).mean())
+    del model, optimizer
+    leave()
+
+
+def rows_of_each_table() -> None:
+    rows_by_number(seed=int(os.environ["RANK"]))
+
+
+def rows_of_one_table() -> None:
+    rows_by_number(seed=0)
+
+
 def an_order_of_each() -> None:
     import os
 
@@ -1190,6 +1259,71 @@ def average_of_the_untrained_on_one() -> None:
 
 def average_of_the_trained() -> None:
     averaging_a_twin(of_the_model=True)
+
+
+def filled_later(*, at_once: bool) -> None:
+    """Begin an average before the wrap, and fill it with the model's weights after a step, or mix.
+
+    It is brought up to date on every rank.
+    """
+    rank = join()
+    torch.manual_seed(rank)
+    net = nn.Linear(3, 8)
+    average = copy.deepcopy(net)  # the average of too early
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(9):
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+        if step == 0 and at_once:
+            average.load_state_dict(net.state_dict())
+        else:
+            follow(average, net)
+    del model, optimizer
+    leave()
+
+
+def average_filled_at_once() -> None:
+    filled_later(at_once=True)
+
+
+def average_never_filled() -> None:
+    filled_later(at_once=False)
+
+
+def averaging_at_will(*, by_own: bool, by_hand: bool = False) -> None:
+    """Bring an average of the model up to date after steps of a low loss: its own, or all's."""
+    rank = join()
+    torch.manual_seed(rank)
+    model = DistributedDataParallel(nn.Linear(3, 8))
+    average = AveragedModel(model.module)
+    copied = copy.deepcopy(model.module)  # the copy by hand
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(17):
+        loss = model(torch.randn(4, 3)).square().mean()
+        step_on(optimizer, loss)
+        turn = (step + rank * by_own) % 2 == 0
+        if turn and by_hand:
+            follow(copied, model.module)
+        elif turn:
+            average.update_parameters(model.module)  # the average at will
+    del model, optimizer
+    leave()
+
+
+def average_by_each() -> None:
+    averaging_at_will(by_own=True)
+
+
+def copy_by_each() -> None:
+    averaging_at_will(by_own=True, by_hand=True)
+
+
+def average_together() -> None:
+    averaging_at_will(by_own=False)
+
+
+def copy_together() -> None:
+    averaging_at_will(by_own=False, by_hand=True)
 
 
 def average_from_before() -> None:

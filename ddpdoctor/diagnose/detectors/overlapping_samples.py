@@ -12,13 +12,13 @@ epoch must have been longer. What all are given in the same pass may be meant (a
 ranks): that is told only where each has done the work of the others, as what the ranks have reduced
 was the same on all of them too, or their losses were; or as all that they were given was the same
 to begin with, and gradients came back of all samples on every rank, so that none took a part of
-them for itself.
+them for itself. After most of the passes that were looked at they may part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, takewhile
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose import loaders
@@ -55,8 +55,9 @@ def detect(case: Case) -> Iterator[Finding]:
         return  # why that is so was told
     for wrapper in range(min(len(rank.wrappers) for rank in ranks)):
         passes = [_passes(rank, wrapper) for rank in ranks]
-        if how := _do_the_same(case, wrapper, passes):
-            yield _same_work(ranks, passes[0], how)
+        alike = _until_they_part(passes)
+        if how := _do_the_same(case, wrapper, alike):
+            yield _same_work(ranks, alike[0], how)
             return
         many = max(_of_one_epoch(ranks, passes), min(map(_of_one_loader, ranks, passes))) - 1
         if many < 2:
@@ -104,17 +105,15 @@ def _share(one: dict[str, int], other: dict[str, int], *, again: int) -> bool:
 
 
 def _do_the_same(case: Case, wrapper: int, passes: list[list[Given]]) -> str:
-    """In words how, if all were given the same in every pass, and made the same of it; else ""."""
-    rows = [[given.rows for given in of] for of in passes]
-    if len(rows[0]) < _PASSES or any(each != rows[0] for each in rows):
-        return ""
+    """In words how, if all made the same of what all were given in these passes; else ""."""
+    rows = [given.rows for given in passes[0]]
     ranks = case.evidence.ranks
-    is_varied = len(set().union(*rows[0])) >= _MANY or len(set(rows[0])) >= _PASSES
-    if not is_varied or any(map(exchanges, ranks)):
+    is_varied = len(set().union(*rows)) >= _MANY or len(set(rows)) >= _PASSES
+    if len(rows) < _PASSES or not is_varied or any(map(exchanges, ranks)):
         return ""
     if any(each.code == "DDP421" for each in case.found):
         return "come to the same numbers"
-    if len(set(rows[0])) < _NEW or not (shares := [*_shares_used(ranks, wrapper)]):
+    if len(set(rows)) < _NEW or not (shares := [*_shares_used(ranks, wrapper)]):
         return ""
     if _have_the_same_losses(ranks) and min(shares) > _MOST:
         return "come to the same losses"
@@ -123,6 +122,17 @@ def _do_the_same(case: Case, wrapper: int, passes: list[list[Given]]) -> str:
     if is_known and min(shares) > _MOST and len(begun) == 1 and "" not in begun:
         return "learn from all of them"
     return ""
+
+
+def _until_they_part(passes: list[list[Given]]) -> list[list[Given]]:
+    """The passes in which all are given the same; none if these are not most of what was seen.
+
+    Later they may part, as where each begins to read anew somewhere at random.
+    """
+    together = [*zip(*passes, strict=False)]
+    alike = [*takewhile(lambda of: len({given.rows for given in of}) == 1, together)]
+    is_most = 2 * len(alike) >= max(map(len, passes))
+    return [[of[n] for of in alike] if is_most else [] for n in range(len(passes))]
 
 
 def _trainings(rank: RankEvidence, wrapper: int) -> list[Training]:

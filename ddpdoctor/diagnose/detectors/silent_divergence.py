@@ -585,7 +585,11 @@ class _Loads:
 def _loads(found: Divergence) -> dict[int, _Loads]:
     """By rank. Where all have restored as much, one may have read it for all of them."""
     here = [(replica.rank, sample) for replica, sample in found.here()]
-    read = {rank.rank: {each.place for each in _files_read(rank, sample)} for rank, sample in here}
+    ranks = [rank for rank, _ in here]
+    read = {
+        rank.rank: {e.place for e in _files_read(rank, sample) if not _is_told(e, rank, ranks)}
+        for rank, sample in here
+    }
     common = set.intersection(*read.values())
     lines = {place for rank, sample in here for place in _lines_that_restore(rank, sample)}
     restored = {
@@ -624,6 +628,16 @@ def _files_read(rank: RankEvidence, sample: Sample) -> list[FileEvent]:
     """The checkpoints that were read until then: what is no file of torch's is data."""
     files = (each for each in rank.files if each.action == "load" and not each.error)
     return [each for each in files if each.by == "torch" and each.begun < _seen(sample)]
+
+
+def _is_told(load: FileEvent, rank: RankEvidence, ranks: list[RankEvidence]) -> bool:
+    """Whether another rank has written what is read: it holds the same, as it has made it."""
+    return any(
+        file.path == load.path and file.action in ("save", "replace") and file.begun < load.begun
+        for other in ranks
+        if other is not rank
+        for file in other.files
+    )
 
 
 def _states_loaded(rank: RankEvidence, sample: Sample) -> list[StateLoad]:

@@ -26,5 +26,10 @@ class Kept:
     place: Place | None
     """The line of the wrap; of a twin, the one that copied it."""
     twin: int = 0
-    """Of a copy of what the wrapped module is a copy of, too: its number, from 1. `was` is of the
-    first step."""
+    """Of a copy of what the wrapped module is a copy of, or of itself, made after the wrap: its
+    number, from 1. `was` is of the first step at which it was there."""
+    of_model: bool = False
+    """It is a copy of the wrapped module."""
+    updates: int = 0
+    """Of an AveragedModel: so often it was brought up to date, and where."""
+    changed_at: Place | None = None
