@@ -131,7 +131,8 @@ def _columns(vm: Machine, node: ast.Call) -> Value | None:
     """`zip(*rows)` of rows of nobody knows what number: as many columns as a row has parts."""
     from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 
-    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    is_plain = all(each.arg == "strict" for each in node.keywords)
+    only = node.args[0] if len(node.args) == 1 and is_plain else None
     if not isinstance(only, ast.Starred):
         return None
     content = containers.content(vm, evaluate(vm, only.value))

@@ -104,6 +104,9 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
             return Value(Term("counter", (vm.site(node),)), SAME), Value(NOTHING, SAME)
         if made.cls >= 0:
             return _of_instance(vm, value, made.cls, node)
+        if "DistributedSampler" in made.type:
+            why = vm.why("the sampler deals each rank its own", node)
+            return Value(term("element", what), local("data"), why), Value(NOTHING, SAME)
         return Value(Tensor(vm.site(node, "element")), value.agree, value.why), Value(
             NOTHING, value.agree, value.why
         )

@@ -341,7 +341,8 @@ class _Rounds:
             last = ends[len(ends) // 2 :]  # what it has come to, if that does not change any more
             sure = state.sure and all(each.reduced == state.reduced for each in last)
             flag_sure = state.flag_sure and all(each.flag == state.flag for each in last)
-            if sure and any(each.reduced and not state.reduced for each in ends[1:]):
+            reduced = [number for number, each in enumerate(ends) if each.reduced]
+            if not state.reduced and any(reduced) and (sure or len(reduced) == 1):
                 state = replace(state, reduced=None)  # `i == n - 1`: it has n rounds, one would say
             state = replace(state, sure=sure, flag_sure=flag_sure)
         return [*leaving, (state, "")]

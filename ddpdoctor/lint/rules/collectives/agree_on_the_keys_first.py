@@ -70,6 +70,7 @@ def _is_shown(run: Run, parting: Parting) -> bool:
     shards have something under each of a few names that the program itself lists.
     """
     agree = parting.condition.agree
+    is_own = agree.kind == "rank" or agree.cause == "data"
     return (agree.sure and not of_a_table(run, parting)) or (
-        agree.cause == "data" and filled_by_some(parting) is not None
+        is_own and filled_by_some(parting) is not None
     )

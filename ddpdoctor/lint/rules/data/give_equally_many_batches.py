@@ -33,7 +33,7 @@ from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.statements.loops import MAYBE
 from ddpdoctor.lint.engine.interpreter.tree import Loop, events
-from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, What
+from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Tensor, Term, What
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import Parting, partings
 from ddpdoctor.lint.engine.queries.telling import header
@@ -96,9 +96,18 @@ def _is_number(what: What, is_shown: bool) -> bool:
 def _has_length(what: object, of: tuple[type, ...]) -> bool:
     if not isinstance(what, Term):
         return False
-    if what.op == "len" and isinstance(what.args[0], of):
+    if isinstance(_whose_length(what), of):
         return True
     return any(_has_length(each, of) for each in what.args)
+
+
+def _whose_length(what: Term) -> object:
+    """Of what it is the length: `len(x)`, `x.shape[0]`, `x.size()[0]`, `x.size(0)`."""
+    asked = what.args[0] if what.op == "item" and what.args[1:] == (Const(0),) else None
+    if what.op == "len" or (what.op == "of" and what.args[1:] == ("size", 0)):
+        return what.args[0]
+    is_shape = isinstance(asked, Term) and asked.op == "of" and asked.args[1] in ("shape", "size")
+    return asked.args[0] if isinstance(asked, Term) and is_shape else None
 
 
 def _dealt(parting: Parting) -> tuple[ast.AST, str]:

@@ -67,10 +67,12 @@ def _new(vm: Machine, call: Call) -> Value:
     if type == "dict":
         result = Value(made)
         keyed.clear(vm, result)
+        if call.name.endswith("Counter"):
+            vm.store.put((made, keyed.COUNTS), Value(Const(True)))
         if call.name.endswith("defaultdict") and call.args:
             keyed.make_defaults(vm, result, call.args[0], call.node)
         elif call.args:
-            keyed.update(vm, result, call.args[0])
+            keyed.update(vm, result, call.args[0], call.node)
         for word, value in call.kwargs.items():
             keyed.set_item(vm, result, Value(Const(word)), value, call.node)
         return result

@@ -74,6 +74,7 @@ def _forward(
             if each.agree.kind == "unknown" and not _decides_here(vm, each):
                 fed = vm.why("it is fed to the model: each rank has its own data", node)
                 memory.touch(vm, each, local("data", False), fed)
+        _send_buffers(vm, module, shares)
     else:
         done = vm.emit("bare_forward", "forward", node, model=model, **values)
     inner = vm.object(module)
@@ -111,6 +112,15 @@ def _forward(
     found = memory.fresh(vm, Value(Tensor(vm.site(node, "forward"), of), agree, why))
     inside = () if result is None else (result,)
     return done, vm.computed(found, "forward", (model, *every, *inside), node)
+
+
+def _send_buffers(vm: Machine, module: Value, shares: Value | None) -> None:
+    """What ranks have put into buffers is rank 0's on all of them, unless that was turned off."""
+    if vm.buffers and not (shares is not None and shares.is_const(False)):
+        inside = members.parts(vm.store.of, module.what)
+        for buffer, owner in vm.buffers.items():
+            if isinstance(owner, Ref) and owner.number in inside:
+                memory.touch(vm, Value(buffer), UNKNOWN)
 
 
 def _learns(vm: Machine, module: Value) -> bool:

@@ -527,18 +527,20 @@ def start(
     starts = vm.starts
     told = told or _shared
     shared = [told(vm, each, node) for each in arguments]
+    options = target.what.options if isinstance(target.what, Either) else (target,)
+    bound = [one for each in options for one in getattr(each.what, "bound", ())]
+    handed = (*arguments, *bound)
     held = vm.store.held()
-    for number in members.parts(held.get, Tuple(tuple(arguments))):
+    for number in members.parts(held.get, Tuple(handed)):
         for name, value in held.get(Ref(number), {}).items():
             vm.store.put((Ref(number), name), told(vm, value, node))
-    for each in arguments:  # settings that nobody has seen made
+    for each in handed:  # settings that nobody has seen made
         for name, value in vm.store.of(each.what).items() if isinstance(each.what, Term) else ():
             vm.store.put((each.what, name), told(vm, value, node))
     given_ = [rank, *shared] if first else shared
     _run_begun(vm, target, given_, node)
     vm.joined, vm.starts = joined, starts or first  # who starts ranks is none of them so far
     numbers = [at for at, each in enumerate(given_) if each.what == RANK]
-    options = target.what.options if isinstance(target.what, Either) else (target,)
     functions = [each.what.number for each in options if isinstance(each.what, Func)]
     vm.spawned += [(each, at) for each in functions for at in numbers[:1]]
 

@@ -244,6 +244,9 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
 def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None) -> None:
     """`owner.update(other)`."""
     node = node or ast.Pass()
+    if vm.store.get((owner.what, COUNTS)) is not None and vm.type_of(other) != "dict":
+        _count(vm, owner, other, node)
+        return
     if vm.type_of(other) == "dict" and isinstance(keys(vm, other).what, Tuple):
         for key in keys(vm, other).what.items:  # type: ignore[union-attr]
             set_item(vm, owner, key, get_key(vm, other, key), node)
@@ -269,6 +272,22 @@ def update(vm: Machine, owner: Value, other: Value, node: ast.AST | None = None)
         agree, why = blended([key, keys(vm, other)])
         key, value = Value(NOTHING, agree, why), get_key(vm, other, Value(NOTHING))
     set_item(vm, owner, key, value, node)
+
+
+def _count(vm: Machine, owner: Value, things: Value, node: ast.AST) -> None:
+    """What there is to be counted is the keys of a Counter."""
+    content = containers.content(vm, things)
+    held = containers.held(content) if content is not None else (Value(NOTHING),)
+    agree, why = blended([things if content is None else content])
+    for each in held:
+        key = Value(
+            each.what, *blended([containers.without_order(each), Value(NOTHING, agree, why)])
+        )
+        set_item(vm, owner, key, Value(NOTHING, key.agree, key.why), node)
+
+
+COUNTS = "#counts"
+"""Of a dictionary: its values are how often each key was met."""
 
 
 def put_all(vm: Machine, owner: Value, other: Value, node: ast.AST) -> None:

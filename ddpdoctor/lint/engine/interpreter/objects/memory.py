@@ -8,7 +8,6 @@ from typing import Any
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
-    UNKNOWN,
     Agreement,
     Either,
     Many,
@@ -131,8 +130,6 @@ def change(
         vm.emit("change", name, node, object=owner, by=by)
     if owner.what in vm.buffers:
         vm.emit("buffer", "", node, buffer=owner, by=by)
-        if agree.divergent:  # until the next forward, or whoever sends it round
-            agree, why = UNKNOWN, None
     touch(vm, owner, agree, why)
 
 
