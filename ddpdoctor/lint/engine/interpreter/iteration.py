@@ -48,11 +48,13 @@ PICKED = "#picked"
 """Of a loader: what a sampler of the user's picks for it."""
 SAID = "#said"
 """Of a loader: how many a sampler of the user's says that it picks."""
+ITERATED = "#iterated"
+"""Of an iterator: what it goes through."""
 
 
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
     """(one element for all, a value that agrees as the number of rounds does)."""
-    one, count = _elements(vm, _there(value), node)
+    one, count = _elements(vm, _there(vm, value), node)
     of_a_part = count.agree.cause == "shard"
     if one.agree.cause == "shard" or (of_a_part and not one.agree.cause):
         one = Value(one.what, local("data", False), value.why or count.why)
@@ -69,13 +71,19 @@ def _leaves_a_rest(vm: Machine, why: Why | None) -> bool:
     return any(id(each.node) in vm.unmeasured for each in chain)
 
 
-def _there(value: Value) -> Value:
-    """What is gone through of something that may be None: nobody goes through that."""
+def _there(vm: Machine, value: Value) -> Value:
+    """What is gone through of something that may be None: nobody goes through that.
+
+    Nor does it matter whether a rank goes through something itself, or through an iterator of it.
+    """
     what = value.what
-    if not isinstance(what, Either) or what.masks:
+    if not isinstance(what, Either):
         return value
-    rest = [each for each in what.options if not each.is_const(None)]
-    return rest[0] if len(rest) == 1 else value
+    there = [each for each in what.options if what.masks or not each.is_const(None)]
+    rest = {
+        each.what: each for each in (vm.store.get((one.what, ITERATED)) or one for one in there)
+    }
+    return next(iter(rest.values())) if len(rest) == 1 else value
 
 
 def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:

@@ -336,7 +336,7 @@ def _converted(
 
 
 def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
-    from ddpdoctor.lint.engine.interpreter.iteration import elements
+    from ddpdoctor.lint.engine.interpreter.iteration import ITERATED, elements
 
     found = containers.content(vm, first)
     if isinstance(first.what, Term) and first.what.op == "range" and len(first.what.args) == 1:
@@ -352,7 +352,10 @@ def _as_list(vm: Machine, name: str, first: Value, node: ast.AST) -> Value:
         found = Value(Tuple(found.what.items[::-1]), found.agree, found.why)
     if name == "tuple":
         return found
-    return containers.new_list_of(vm, node, found)
+    made = containers.new_list_of(vm, node, found)
+    if name == "iter":
+        vm.store.put((made.what, ITERATED), first)
+    return made
 
 
 def _next(vm: Machine, source: Value, node: ast.AST) -> Value:
