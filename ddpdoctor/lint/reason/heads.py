@@ -14,6 +14,7 @@ from ddpdoctor.lint.engine.interpreter.values import Ref, Value, text
 from ddpdoctor.lint.engine.libraries import Library
 from ddpdoctor.lint.engine.locator import Locator
 from ddpdoctor.lint.engine.queries.rates import settings
+from ddpdoctor.lint.engine.queries.rows import as_it_comes
 from ddpdoctor.lint.engine.queries.telling import steps
 from ddpdoctor.lint.linter import Reader, roots
 from ddpdoctor.lint.reason.reasons import Kind, Reason, nearer_than_a_catch, order
@@ -192,8 +193,7 @@ class Heads:
         return [
             Reason("order", "order", turn, agree.sure, False, distance)
             for distance, turn in enumerate(trail.turns)
-            if turn.over is not None
-            and (agree := turn.over.values["element"].agree).cause == "order"
+            if turn.over is not None and (agree := as_it_comes(turn.over).agree).cause == "order"
         ]
 
     def _of_turn(

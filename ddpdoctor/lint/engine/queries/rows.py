@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import Made
 from ddpdoctor.lint.engine.interpreter.program import Run
+from ddpdoctor.lint.engine.interpreter.tree import Event
 from ddpdoctor.lint.engine.interpreter.values import Value, What
 from ddpdoctor.lint.engine.libraries.torch import KEEPS_ROWS
 
@@ -29,3 +30,9 @@ def with_all_rows(run: Run, value: Value) -> Iterator[Made]:
             todo += made.of
         elif made.by == "forward":
             todo += made.of[1:2]
+
+
+def as_it_comes(iterate: Event) -> Value:
+    """What a loop goes through as to its order: what a disk says of each does not decide that."""
+    element, content = iterate.values["element"], iterate.values["content"]
+    return content if element.agree.cause == "disk" else element

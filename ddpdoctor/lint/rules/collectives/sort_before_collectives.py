@@ -35,7 +35,7 @@ from ddpdoctor.lint.engine.interpreter.values import NOTHING, Term, Tuple, Value
 from ddpdoctor.lint.engine.queries.doing import is_the_starters
 from ddpdoctor.lint.engine.queries.naming import name_of
 from ddpdoctor.lint.engine.queries.partings import all_met, hearing, partings
-from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, with_all_rows
+from ddpdoctor.lint.engine.queries.rows import PUTS_TOGETHER, as_it_comes, with_all_rows
 from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
 
@@ -47,7 +47,7 @@ def check(run: Run) -> Iterator[Hit]:
     found = [
         event
         for event, _ in events(run.root, "iterate")
-        if event.values["element"].agree.cause == "order" and not _has_an_order(event)
+        if as_it_comes(event).agree.cause == "order" and not _has_an_order(event)
     ]
     orders = {id(event.node): event for event in found}
     yield from _as_met(run)
@@ -57,7 +57,7 @@ def check(run: Run) -> Iterator[Hit]:
             loop, event = node.node, way[-1].begun or orders[id(node.node)]
             if event not in found or any(step.begun in found for step in way[:-1]):
                 continue  # what it goes through has an order, or has none for an outer loop's sake
-            over = event.values["element"]
+            over = as_it_comes(event)
             if not isinstance(loop, ast.For | ast.AsyncFor):
                 continue
             registers = any(
@@ -129,7 +129,7 @@ def _order(run: Run, parts: Value, orders: dict[int, Event]) -> Why | None:
     for event, way in events(run.root, "keep"):
         for step in way if event.values["value"].what in held else ():
             if isinstance(step.node, Loop) and id(step.node.node) in orders:
-                return orders[id(step.node.node)].values["element"].why
+                return as_it_comes(orders[id(step.node.node)]).why
     return None
 
 

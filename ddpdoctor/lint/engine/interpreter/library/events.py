@@ -313,7 +313,8 @@ def _event(vm: Machine, call: Call) -> Value:
     if result == "disk":
         said = vm.why(f"`{text(call.node)}`: {REASONS['disk']}", call.node)
         path = values.get("path", NONE)
-        agree = local("disk") if path.agree.kind != "local" else path.agree
+        is_own = path.agree.kind == "local" and path.agree.cause != "order"
+        agree = path.agree if is_own else local("disk")
         seen = Value(term("disk", call.name, path.what, vm.site(call.node)), agree, said)
         event.values["result"] = seen
         return seen
