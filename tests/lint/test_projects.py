@@ -143,6 +143,28 @@ def test_nor_do_others_of_its_package_mean_it_where_they_import_the_library(
     assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
 
 
+def test_a_module_that_is_named_like_its_package_may_import_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "net" / "models").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    for folder in ("net", "net/models"):
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "net" / "ranks.py").write_text(
+        "import torch.distributed as dist\ndef meet():\n    dist.barrier()\n"
+    )
+    (tmp_path / "net" / "models" / "net.py").write_text(
+        "from net.ranks import meet\ndef share():\n    meet()\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch.distributed as dist\nfrom net.models.net import share\n"
+        "dist.init_process_group('gloo')\nif dist.get_rank() == 0:\n    share()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = lint(list(collect(["."]))).diagnostics
+    assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

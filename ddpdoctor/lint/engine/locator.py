@@ -118,16 +118,17 @@ class Locator:
         nearest = (self._top(folder), folder, *self._roots, *self._around(folder))
         for base_name in dict.fromkeys(nearest):
             found = self._below(base_name, parts, own_package=False)
-            if found is not None and self._wants_its_namesake(found[0], parts[0]):
+            if found is not None and self._wants_its_namesake(*found, parts):
                 continue
             if found is not None and not _is_below_a_module(*found):
                 return found
             first = first or found
         return first
 
-    def _wants_its_namesake(self, path: str, name: str) -> bool:
+    def _wants_its_namesake(self, path: str, rest: str, parts: list[str]) -> bool:
         """Whether a module imports its own name: a library is called so, which others mean too."""
-        if PurePath(path).name != f"{name}.py":
+        name = parts[0]
+        if PurePath(path).name != f"{name}.py" or rest != ".".join(parts[1:]):
             return False  # the files of a package may import each other by its name
         if path not in self._namesakes:
             self._namesakes[path] = name in _IMPORTED.findall(_text(path))
