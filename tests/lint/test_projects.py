@@ -165,6 +165,25 @@ def test_a_module_that_is_named_like_its_package_may_import_from_it(
     assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
 
 
+def test_a_folder_has_modules_without_a_file_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "src" / "deep" / "__init__.py").write_text(
+        "import torch.distributed as dist\ndef meet():\n    dist.barrier()\n"
+    )
+    (tmp_path / "src" / "ranks.py").write_text(
+        "import torch.distributed as dist\ndef is_first():\n    return dist.get_rank() == 0\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch.distributed as dist\nimport src.ranks\nimport src.deep\n"
+        "dist.init_process_group('gloo')\nif src.ranks.is_first():\n    src.deep.meet()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    found = lint(list(collect(["."]))).diagnostics
+    assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

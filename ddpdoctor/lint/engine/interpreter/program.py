@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter.calls import call_function, call_value, instantiate
@@ -163,8 +164,18 @@ class Program:
             self._modules[text.path] = known
         return known
 
+    def package(self, vm: Machine, importer: Loaded, inner: str) -> Value:
+        """What `import name.inner` binds: a folder has modules without a file of its own, too."""
+        name, *rest = inner.split(".")
+        bound, module = (self.module(vm, importer, each) for each in (name, inner))
+        if isinstance(bound.what, Lib) and isinstance(module.what, ModuleRef):
+            path = PurePath(module.what.path)
+            above = [*path.parents][len(rest) - 1 + (path.name == "__init__.py")]
+            return Value(ModuleRef(str(above / "__init__.py")))
+        return bound
+
     def module(self, vm: Machine, importer: Loaded, name: str) -> Value:
-        """What `import name` binds."""
+        """What `import name as other` binds."""
         found = self.loader.find(importer.path, name)
         if found is not None and not found[1]:
             if self.loader.text(found[0]) is not None:
@@ -224,17 +235,22 @@ class Program:
         entry = vm.frames[0].module
         text = entry.text if entry.path == path else self.loader.text(path)
         if text is None:
-            return Value(Term("import", (path, name)), UNKNOWN)
+            inner = self._module_in(path, name)
+            return inner or Value(Term("import", (path, name)), UNKNOWN)
         loaded = entry if entry.path == path else self.load(text)
         found = vm.store.get((loaded.scope, name)) or self.global_of(vm, loaded, name)
         found = self.set_by_then(vm, loaded, name) or found
         if found is not None:
             return found
-        if path.endswith("__init__.py"):
-            inner = self.loader.find(path, f".{name}")
-            if inner is not None and not inner[1] and self.loader.text(inner[0]) is not None:
-                return Value(ModuleRef(inner[0]))
-        return hinted(vm, Value(term("global", path, name), UNKNOWN), name)
+        inner = self._module_in(path, name)
+        return inner or hinted(vm, Value(term("global", path, name), UNKNOWN), name)
+
+    def _module_in(self, path: str, name: str) -> Value | None:
+        """The module of this name in a package."""
+        inner = self.loader.find(path, f".{name}") if path.endswith("__init__.py") else None
+        if inner is None or inner[1] or self.loader.text(inner[0]) is None:
+            return None
+        return Value(ModuleRef(inner[0]))
 
     def scope_of(self, vm: Machine, path: str) -> int:
         """The scope of a module's names."""

@@ -10,7 +10,16 @@ from ddpdoctor.lint.engine.interpreter import reading
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy
 from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events, walk
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Loop,
+    Seq,
+    Way,
+    events,
+    walk,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
@@ -237,7 +246,7 @@ def is_dealt_out(run: Run, loader: Event) -> bool:
     """Whether the workers of a loader read what is this rank's, or ask which rank they are of."""
     data = loader.values.get("dataset")
     own = data is not None and data.agree.divergent and data.agree.cause not in _BY_ACCIDENT
-    if data is not None and (own or _holds_own(run, data)):
+    if data is not None and (own or _holds_own(run, data) or _is_made_of_a_part(run, data)):
         return True
     # What comes of a loop over a rank's own part is that rank's own data.
     causes = ("shard", "data") if is_stream(run, loader) else ("shard",)
@@ -304,6 +313,21 @@ def _comes_of_a_part(run: Run, held: Value) -> bool:
         if each is not None and each.why is not None
         for why in each.why.chain()
     )
+
+
+def _is_made_of_a_part(run: Run, data: Value) -> bool:
+    """Whether the function that makes a data set has gone through what is the rank's own part."""
+    for made, way in events(run.root, "make"):
+        calls = [step.node for step in way if isinstance(step.node, Called)]
+        if made.values["object"].what != data.what or not calls:
+            continue
+        inside = calls[-1].body
+        if any(True for _ in events(inside, "wrap", "forward")):
+            continue
+        overs = (each.values["over"] for each, _ in events(inside, "iterate"))
+        if any(_is_own(over, ("shard",), 0) for over in overs):
+            return True
+    return False
 
 
 def _is_drawn_for_it(run: Run, value: Value) -> bool:

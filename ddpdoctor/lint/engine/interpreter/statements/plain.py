@@ -120,11 +120,9 @@ def import_(vm: Machine, node: ast.Import) -> bool:
     """`import a.b as c`."""
     frame = vm.frame
     for alias in node.names:
+        bind = vm.program.module if alias.asname else vm.program.package
         name = alias.asname or alias.name.partition(".")[0]
-        wanted = alias.name if alias.asname else alias.name.partition(".")[0]
-        binding.give(vm, name, vm.program.module(vm, frame.module, wanted), node)
-        if not alias.asname and "." in alias.name:
-            vm.program.module(vm, frame.module, alias.name)
+        binding.give(vm, name, bind(vm, frame.module, alias.name), node)
     return True
 
 
