@@ -8,10 +8,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 _SUFFIXES = (".py", ".ipynb")
-_SKIPPED_WORDS = """
-    __pycache__ node_modules site-packages build dist venv env __pypackages__
-"""
-_SKIPPED = frozenset(_SKIPPED_WORDS.split())
+_SKIPPED = ("__pycache__", "node_modules", "site-packages", "__pypackages__")
+# What is built lies beside that of which it is built.
+_BUILT = ("build", "dist")
+_BUILT_OF = ("setup.py", "setup.cfg", "pyproject.toml")
+# By its name alone, `env` may as well hold the simulators of a project, or a part of it.
+_ENVIRONMENT = ("pyvenv.cfg", "conda-meta")
 
 
 def collect(paths: Iterable[str], exclude: Iterable[str] = ()) -> Iterator[str]:
@@ -37,7 +39,7 @@ def _below(top: str, patterns: tuple[str, ...]) -> Iterator[str]:
             name
             for name in folders
             if not name.startswith(".")
-            and name not in _SKIPPED
+            and not _is_no_source(folder, name)
             and not _excluded(f"{folder}/{name}", name, patterns)
         )
         for name in sorted(names):
@@ -45,6 +47,14 @@ def _below(top: str, patterns: tuple[str, ...]) -> Iterator[str]:
             path = path.removeprefix("./")
             if is_source(name) and not _excluded(path, name, patterns):
                 yield path
+
+
+def _is_no_source(folder: str, name: str) -> bool:
+    """Whether what lies in a folder was written by a tool, or comes from somewhere else."""
+    beside = Path(folder)
+    if name in _SKIPPED or any((beside / name / each).exists() for each in _ENVIRONMENT):
+        return True
+    return name in _BUILT and any((beside / each).exists() for each in _BUILT_OF)
 
 
 def _excluded(path: str, name: str, patterns: tuple[str, ...]) -> bool:

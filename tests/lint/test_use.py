@@ -154,6 +154,20 @@ def test_a_comment_on_any_line_of_the_statement_silences(lint: Lint) -> None:
     assert lint("hang.py")[0] == 0
 
 
+def test_a_folder_is_an_environment_or_built_by_what_lies_there_and_not_by_its_name(
+    lint: Lint,
+) -> None:
+    write("env/hang.py", HANG)
+    write("model/dist/hang.py", HANG)
+    write("mine/pyvenv.cfg", "home = /usr/bin\n")
+    write("mine/lib/hang.py", HANG)
+    write("tool/setup.py", "")
+    write("tool/build/lib/hang.py", HANG)
+    _, out, _ = lint()
+    found = [line.split(":")[0] for line in out.splitlines()]
+    assert found == ["env/hang.py", "model/dist/hang.py"]
+
+
 def test_pyproject_configures(lint: Lint) -> None:
     write("hang.py", HANG)
     write("tests/hang.py", HANG)
