@@ -37,7 +37,8 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Const, Ref, Term, Value, What, text, within
 from ddpdoctor.lint.engine.queries.partings import leaves
-from ddpdoctor.lint.engine.queries.wrapping import made_by, mentioned, parts, wrappers
+from ddpdoctor.lint.engine.queries.reducing import stepped
+from ddpdoctor.lint.engine.queries.wrapping import in_groups, made_by, mentioned, parts, wrappers
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP304", name="accumulation-syncs-every-step", confidence="likely")
@@ -61,20 +62,37 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _of_a_part(run, numbers)
     if not numbers or any(map(_is_controlled, runs)):
         return
-    steps = [way for _, way in events(run.root, "step")]
+    steps = list(events(run.root, "step"))
     for event, way in events(run.root, "backward"):
         loop = _loop(way)
         models = made_by(event.values.get("loss")) & numbers
         if loop is None or not models or "join" in event.scopes:
             continue
-        if _is_window(loop, way, steps) and not models & _taken_in_turn(run, loop, way):
+        if _is_window(loop, way, [at for _, at in steps]) and not models & _taken_in_turn(
+            run, loop, way
+        ):
             yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
             continue
-        inside = [each for each in steps if _loop(each) is loop and not _parted(way, each, loop)]
-        every = [choice for each in inside if (choice := _every_so_often(run, each, loop, way))]
-        if inside and len(every) == len(inside):
-            steps_if = f"the optimizer steps only `if {text(every[0].test)}`"
-            yield _hit(event, Related.at(every[0].place, steps_if))
+        inside = [
+            each for each in steps if _loop(each[1]) is loop and not _parted(way, each[1], loop)
+        ]
+        for model in sorted(models):
+            mine = [at for step, at in inside if _may_step(run, step, model)]
+            every = [choice for at in mine if (choice := _every_so_often(run, at, loop, way))]
+            if mine and len(every) == len(mine):
+                steps_if = f"the optimizer steps only `if {text(every[0].test)}`"
+                yield _hit(event, Related.at(every[0].place, steps_if))
+                break
+
+
+def _may_step(run: Run, step: Event, wrapper: int) -> bool:
+    """Whether it is an optimizer of a wrapper's weights, or of nobody knows which."""
+    optimizer = stepped(step).what
+    given = run.vm.store.get((optimizer, "parameters")) if isinstance(optimizer, Ref) else None
+    found = in_groups(run, given) if given is not None else ()
+    known = [each for each in found if isinstance(each, Ref)]
+    own = parts(run, Ref(wrapper))
+    return not known or any(own & parts(run, each) for each in known)
 
 
 def _hit(backward: Event, why: Related, cure: str = _CURE) -> Hit:
