@@ -50,7 +50,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.libraries.torch import COMPARISONS
 from ddpdoctor.lint.engine.queries.doing import MAIN, is_for_one, is_the_starters
-from ddpdoctor.lint.engine.queries.stepping import is_in_step
+from ddpdoctor.lint.engine.queries.stepping import is_in_step, is_made_up
 from ddpdoctor.lint.engine.queries.words import (
     Word,
     Words,
@@ -134,6 +134,7 @@ def partings(run: Run) -> list[Parting]:
     if found is None:
         words = hearing(run)
         found = [*_ByRank(run, words).find(), *_local(run, words)]
+        found = [x for x in found if not is_made_up(x.node, x.condition, x.way, words)]
         if run.spent:  # what makes it right may come where the program was not followed
             found = [each for each in found if any(True for _ in _later(each.way, words))]
             found = [each for each in found if not _is_cut(each)]
@@ -749,8 +750,11 @@ def _counts_turns(condition: Value, deal: Value) -> bool:
 def _is_counted(what: object) -> bool:
     if not isinstance(what, Term):
         return isinstance(what, Const)
-    is_sum = what.op in ("Add", "Sub") and all(map(_is_counted, what.args))
-    return is_sum or what.op in ("joined", "option", "counter", "add_up", "len")
+    is_computed = what.op in _ARITHMETIC and all(map(_is_counted, what.args))
+    return is_computed or what.op in ("joined", "option", "counter", "add_up", "len")
+
+
+_ARITHMETIC = ("Add", "Sub", "Mult", "FloorDiv", "Mod")
 
 
 def _is_bounded(run: Run, loop: Loop) -> bool:

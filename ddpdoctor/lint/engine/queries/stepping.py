@@ -7,6 +7,7 @@ import ast
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
     Choice,
+    Event,
     Exit,
     Loop,
     Node,
@@ -15,7 +16,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
     events,
     walk,
 )
-from ddpdoctor.lint.engine.interpreter.values import Value, Why, text
+from ddpdoctor.lint.engine.interpreter.values import Const, Value, What, Why, text, within
 from ddpdoctor.lint.engine.queries.words import Words
 from ddpdoctor.lint.engine.trees import targets
 
@@ -48,6 +49,62 @@ def is_in_step(node: Choice | Loop, condition: Value, way: Way, words: Words) ->
     if isinstance(node, Loop):
         return any(isinstance(x, Choice) and counts.decide(x) for x, _ in walk(outer.body))
     return counts.decide(node)
+
+
+def is_made_up(node: ast.AST, condition: Value, way: Way, words: Words) -> bool:
+    """Whether a loop that ends by what it counts makes up for the rounds that a rank leaves out.
+
+    Nobody hears of such a round, and it is not counted: who has left one out has one more.
+    """
+    loops = (step.node for step in way if isinstance(step.node, Loop))
+    return any(_Turns(each, words).make_up_for(node, condition) for each in loops)
+
+
+class _Turns:
+    """The rounds that a loop counts, and those that are left before anybody hears of them."""
+
+    def __init__(self, loop: Loop, words: Words) -> None:
+        self._loop = loop
+        self._skips: list[Choice] = []
+        self._counters: set[What] = set()
+        test = loop.node.test if isinstance(loop.node, ast.While) else None
+        if test is None:
+            return
+        asked, has_begun, skips = _spelled(test), False, []
+        for each, at in walk(loop.body):
+            own = not any(isinstance(step.node, Loop | Called) for step in at)
+            if isinstance(each, Event):
+                is_sum = each.kind == "add_up" and own and self._counts(each, at, asked)
+                has_begun = has_begun or is_sum or words.hears(each)
+            elif isinstance(each, Exit) and own and not each.is_failure:
+                if has_begun or each.kind != "continue":
+                    return
+                skips += [step.node for step in at if isinstance(step.node, Choice)]
+        if self._counters:
+            self._skips = skips
+
+    def _counts(self, event: Event, at: Way, asked: set[str]) -> bool:
+        """Whether something is counted in each round that is not left out, by which it ends."""
+        old, value = event.values["old"].what, event.values["value"].what
+        target = event.node.target if isinstance(event.node, ast.AugAssign) else None
+        if target is None or text(target, 200) not in asked or value != Const(1):
+            return False
+        if old not in self._loop.counted or old in self._loop.anew:
+            return False
+        if not any(isinstance(step.node, Choice) for step in at):
+            self._counters.add(old)
+        return True
+
+    def make_up_for(self, node: ast.AST, condition: Value) -> bool:
+        """Whether ranks answer this differently only as some have left out rounds."""
+        if any(each.node is node for each in self._skips):
+            return True
+        why = condition.why
+        reasons = [each.condition.why for each in self._skips if each.condition.agree.divergent]
+        if why is None or not any(each is not None and each.root == why.root for each in reasons):
+            return False
+        changed = {each for each in within(condition.what) if each in self._loop.counted}
+        return node is self._loop.node or (bool(changed) and changed <= self._counters)
 
 
 def _is_endless(node: Node) -> bool:

@@ -175,7 +175,8 @@ def _set_anew(vm: Machine, heads: dict[Any, Value | None], states: list[State]) 
         if head is None or not isinstance(head.what, Term):
             continue
         written = [state.writes[key] for state in states if key in state.writes]
-        options = (one for each in written for one in vm.store.options(each))
+        others = [each for each in written if each.what != head.what]
+        options = (one for each in others for one in vm.store.options(each))
         if any(_added(head.what, one.what) is None for one in options):
             yield head.what
 
