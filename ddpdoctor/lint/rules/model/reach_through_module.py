@@ -46,11 +46,16 @@ def check(run: Run) -> Iterator[Hit]:
         for each in (*run.earlier, run)
         for event, way in events(each.root, "wrap")
     }
+    latest: dict[What, tuple[Event, Way]] = {}
     has_engine = any(True for _ in events(run.root, "engine"))
     if run.is_entry and _joins_otherwise(run):
         return
-    for event, way in events(run.root, "not_there"):
-        wrap, wrapped = wraps.get(event.values["wrapper"].what, (None, ()))
+    for event, way in events(run.root, "wrap", "not_there"):
+        wrapper = event.values["wrapper"].what
+        if event.kind == "wrap":
+            latest[wrapper] = event, way
+            continue
+        wrap, wrapped = {**wraps, **latest}.get(wrapper, (None, ()))
         if wrap is None or wrap.name in _FORWARDS or in_try(way) or excludes(wrapped, way):
             continue
         if any(_asks_what_it_is(what, wrap) for what, _ in conditions(way)):
