@@ -10,10 +10,16 @@ from ddpdoctor.evidence import RankEvidence, Seed
 from ddpdoctor.evidence.events.shuffled import Shuffled
 
 
-def apart(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
-    """The lines that made a random order from states that differ, and that seeded ranks apart."""
+def apart(ranks: list[RankEvidence], *, generators: bool = False) -> Iterator[RankPlace]:
+    """The lines that made a random order from states that differ, and that seeded ranks apart.
+
+    `generators`: where none was made so, those that made a generator of the script's own.
+    """
     told = set()
-    for of in _made(ranks):
+    made = _made(ranks)
+    if generators and not any(len({e.state for e in of.values()}) > 1 for of in made):
+        made = _made(ranks, generators=True)
+    for of in made:
         first = next(iter(of.values()))
         if len({each.state for each in of.values()}) > 1 and first.place not in told:
             told.add(first.place)
@@ -64,12 +70,14 @@ def common(ranks: list[RankEvidence]) -> Iterator[RankPlace]:
             return
 
 
-def _made(ranks: list[RankEvidence]) -> list[dict[int, Shuffled]]:
-    """The n-th order that a line made, by rank."""
+def _made(ranks: list[RankEvidence], *, generators: bool = False) -> list[dict[int, Shuffled]]:
+    """The n-th order that a line made, by rank; or generator."""
     made: dict[tuple[object, int], dict[int, Shuffled]] = {}
     for rank in ranks:
         count: dict[object, int] = {}
         for each in rank.of(Shuffled):
+            if bool(each.length) == generators:
+                continue
             number = count[each.place] = count.get(each.place, -1) + 1
             made.setdefault((each.place, number), {})[rank.rank] = each
     return list(made.values())

@@ -104,6 +104,8 @@ class Fingerprint:
             folder = _folder(paths)
             paths = [path[folder:] for path in paths]
             self.listings[name] = (_told("\n".join(paths)), _told("\n".join(sorted(paths))))
+            if self._is_of_samples(value):
+                self.elements[name] = self.listings[name]
             self._add(self.listings[name][0])
             return
         step = max(1, len(value) // _ITEMS)

@@ -1,6 +1,7 @@
 """Records the first random orders that a script makes, by which data is shuffled and split.
 
-By the functions of random, numpy and torch, and by a `random.Random` of the script's own.
+By the functions of random, numpy and torch, and by a `random.Random` of the script's own. What a
+Generator of numpy's does cannot be watched: told is where one is made.
 
 What matters is from which state of a generator they come: ranks whose states differ make orders of
 their own.
@@ -46,6 +47,7 @@ def install(log: Log) -> None:
     if (numpy := sys.modules.get("numpy")) is not None:
         for name in ("shuffle", "permutation", "choice"):
             shuffles.wrap(numpy.random, name, "numpy.random")
+        shuffles.wrap_maker(numpy.random, "default_rng")
     shuffles.wrap(torch, "randperm", "torch")
     splits: Any = dataset
     if splits.randperm is not torch.randperm:  # random_split knows it by this name
@@ -76,6 +78,29 @@ class _Shuffles:
             return original(*args, **kwargs)
 
         setattr(module, name, call)
+
+    def wrap_maker(self, module: Any, name: str) -> None:
+        """Of generators that the script makes for itself."""
+        original = getattr(module, name)
+
+        @functools.wraps(original)
+        def make(*args: Any, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            if self._written < _MOST and not self._log.steps:
+                self._note_made(f"{module.__name__}.{name}", made)
+            return made
+
+        setattr(module, name, make)
+
+    @harmless
+    def _note_made(self, by: str, generator: Any) -> None:
+        caller = sys._getframe(3)
+        if (place := users_frame(caller)) is None:
+            return
+        self._written += 1
+        state = f"{zlib.crc32(repr(generator.bit_generator.state).encode()):x}"
+        way = self._log.way(caller)
+        self._log.write("shuffled", by=by, length=0, state=state, place=place, way=way)
 
     @harmless
     def _note_again(self, library: str, args: Any, kwargs: Any) -> None:

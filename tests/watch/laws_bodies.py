@@ -1369,6 +1369,44 @@ def split(*, alone: bool) -> None:
     leave()
 
 
+class Files(Dataset[Tensor]):
+    """Files by their names."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return torch.tensor([float(self.names[index])])
+
+
+def chosen(*, seed: int | None) -> None:
+    """Train on some of the files, which a generator of its own has chosen."""
+    join()
+    dice = np.random.default_rng(seed)  # the dice
+    names = [str(each) for each in dice.permutation(60)[:40]]
+    data = Files(names)
+    sampler: DistributedSampler[Tensor] = DistributedSampler(data)
+    model = DistributedDataParallel(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-5)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        for batch in DataLoader(data, batch_size=5, sampler=sampler):
+            step_on(optimizer, model(batch).square().mean())
+    del model, optimizer
+    leave()
+
+
+def chosen_by_each() -> None:
+    chosen(seed=None)
+
+
+def chosen_alike() -> None:
+    chosen(seed=3)
+
+
 def split_by_each() -> None:
     split(alone=True)
 

@@ -86,7 +86,8 @@ def _talks_there(rank: RankEvidence, place: Place) -> bool:
 
 def _is_of_all(rank: RankEvidence, loader: Loader, epoch: Epoch, place: Place, world: int) -> bool:
     """Whether what was shuffled is all, be it samples or batches, and a part of it was given."""
-    lengths = [each.length for each in rank.of(Shuffled) if each.place == place][: len(epoch.mixed)]
+    orders = [each for each in rank.of(Shuffled) if each.place == place and each.length]
+    lengths = [each.length for each in orders[: len(epoch.mixed)]]
     if not lengths or not epoch.rows or not epoch.batches:
         return False
     given = epoch.rows * epoch.batches

@@ -18,6 +18,7 @@ class Shuffled:
     by: str
     """random.shuffle, numpy.random.permutation, torch.randperm, ..."""
     length: int
+    """0 where a generator of the script's own was made, by which it may shuffle later."""
     state: str
     """Digest of the generator before it."""
     place: Place | None
