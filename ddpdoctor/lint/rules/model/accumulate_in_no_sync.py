@@ -63,6 +63,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not numbers or any(map(_is_controlled, runs)):
         return
     steps = list(events(run.root, "step"))
+    emptied = list(events(run.root, "zero_grad"))
     for event, way in events(run.root, "backward"):
         loop = _loop(way)
         models = made_by(event.values.get("loss")) & numbers
@@ -74,7 +75,14 @@ def check(run: Run) -> Iterator[Hit]:
             yield _hit(event, Related.at(loop.place, "the optimizer steps after this loop"))
             continue
         inside = [
-            each for each in steps if _loop(each[1]) is loop and not _parted(way, each[1], loop)
+            (step, at)
+            for step, at in steps
+            if _loop(at) is loop
+            and not _parted(way, at, loop)
+            and not any(
+                stepped(each).what == stepped(step).what and _is_in_every(to, way, loop)
+                for each, to in emptied
+            )
         ]
         for model in sorted(models):
             mine = [at for step, at in inside if _may_step(run, step, model)]
@@ -93,6 +101,12 @@ def _may_step(run: Run, step: Event, wrapper: int) -> bool:
     known = [each for each in found if isinstance(each, Ref)]
     own = parts(run, Ref(wrapper))
     return not known or any(own & parts(run, each) for each in known)
+
+
+def _is_in_every(emptying: Way, backward: Way, loop: Loop) -> bool:
+    """Whether gradients are emptied in every round that has a backward: nothing is accumulated."""
+    around = {id(each) for each in _asked(backward, loop)}
+    return _loop(emptying) is loop and all(id(each) in around for each in _asked(emptying, loop))
 
 
 def _hit(backward: Event, why: Related, cure: str = _CURE) -> Hit:
