@@ -2,8 +2,9 @@
 
 ## What it does
 Finds learning rate schedules that accelerate prepares and whose length is computed from the length
-of a prepared loader, or is the number of steps after which the training ends. And schedules that
-step with each batch of a sharded loader, and count the batches of the whole data set.
+of a prepared loader, or is the number of steps after which the training ends; and a prepared
+`ReduceLROnPlateau`, which is told each metric once for each process. And schedules that step with
+each batch of a sharded loader, and count the batches of the whole data set.
 
 ## Why is this bad?
 A prepared scheduler steps once for each process at every optimizer step, as though the batches were
@@ -57,7 +58,22 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield prepared schedules that count the batches of one rank."""
     yield from _of_all(run)
     told: set[int] = set()
+    by_metric = {
+        event.values["object"].what
+        for event, _ in events(run.root, "schedule")
+        if "metric" in event.values and "object" in event.values
+    }
     for event, _ in events(run.root, "prepare_scheduler"):
+        if _is_of_patience(run, event) and event.values["object"].what in by_metric:
+            yield Hit(
+                event.node,
+                "this scheduler is told each metric once for each rank: its patience runs out "
+                "as many times too soon",
+                notes=("a prepared scheduler steps num_processes times at every call",),
+                help="do not prepare it, or make Accelerator(step_scheduler_with_optimizer=False)",
+                path=event.path,
+            )
+            continue
         given = run.vm.store.get((event.values["object"].what, "#given"))
         if given is None or id(event.node) in told:
             continue
@@ -73,6 +89,10 @@ def check(run: Run) -> Iterator[Hit]:
                 help="multiply its length by accelerator.num_processes, or do not prepare it",
                 path=event.path,
             )
+
+
+def _is_of_patience(run: Run, prepared: Event) -> bool:
+    return run.vm.type_of(prepared.values["object"]).endswith("ReduceLROnPlateau")
 
 
 def _of_all(run: Run) -> Iterator[Hit]:

@@ -10,6 +10,9 @@ Multiplied, every step is N times as long, as with N times the learning rate; di
 averaged twice, and shrinks as ranks are added. Nor does an `all_reduce` of the loss before that
 make it right: it changes the loss's value, and autograd, which does not see it, its gradient not.
 
+Nor is a loss divided by the accumulation steps that an `Accelerator` was made with: its `backward`
+does so, and what was divided before is that many times too small.
+
 ## Example
 ```python
 loss = criterion(model(x), y) * dist.get_world_size()
@@ -36,6 +39,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     WORLD,
     Const,
     Lib,
+    Partial,
     Tensor,
     Term,
     Value,
@@ -61,6 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
     numbers = {
         getattr(event.values["wrapper"].what, "number", 0) for event, _ in events(run.root, "wrap")
     }
+    yield from _by_the_window(run)
     told: set[int] = set()
     worlds = {WORLD, *_devices(run)}
     for event, _ in events(run.root, "backward") if numbers else ():
@@ -88,6 +93,37 @@ def check(run: Run) -> Iterator[Hit]:
                     else "leave the mean as it is: DDP divides by the number of ranks",
                     path=step.path,
                 )
+
+
+def _by_the_window(run: Run) -> Iterator[Hit]:
+    """Yield losses that are divided by the window, and again by who goes backward from them."""
+    told: set[int] = set()
+    for event, _ in events(run.root, "backward"):
+        library = event.values.get("object")
+        window = run.vm.store.get((library.what, "steps")) if library is not None else None
+        if library is None or window is None or window.is_const(1):
+            continue
+        by_name = Partial(library, (), (("#", Value(Const("gradient_accumulation_steps"))),))
+        windows = {window.what, by_name}
+        scaled = [
+            step
+            for step in _steps(run, event.values["loss"])
+            if step.by in _SCALES and any(each.what in windows for each in step.of[:2])
+        ]
+        if len(scaled) != 1 or _SCALES[scaled[0].by] != "divided":
+            continue
+        (step,) = scaled
+        before = _made(run, step.of[0])
+        if id(step.node) in told or (window.constant is not None and before and before.by == "Add"):
+            continue  # two losses' mean, by a number that happens to be that of the window
+        told.add(id(step.node))
+        yield Hit(
+            step.node,
+            "the loss is divided by the accumulation steps, and backward() divides by them too",
+            notes=(Related.at(event.place, "it divides by what the Accelerator was made with"),),
+            help="leave the division to accelerator.backward",
+            path=step.path,
+        )
 
 
 def _summed_in_place(run: Run, loss: Value) -> dict[What, Related]:
