@@ -28,7 +28,7 @@ accelerate.Accelerator.split_between_processes          enters scope=split
 accelerate.Accelerator.wait_for_everyone                collective op=wait_for_everyone
 accelerate.Accelerator.gather                           collective op=gather result=same gives=tensor@0
 accelerate.Accelerator.gather_for_metrics               collective op=gather_for_metrics result=same gives=input_data@0
-accelerate.Accelerator.reduce                           collective op=reduce result=same adds=tensor@0
+accelerate.Accelerator.reduce                           collective op=reduce result=same adds=tensor@0 reduce=reduction@1
 accelerate.Accelerator.pad_across_processes             collective op=pad_across_processes
 accelerate.Accelerator.save_state                       event kind=save_state path=output_dir@0
 accelerate.Accelerator.load_state                       event kind=load path=input_dir@0 result=same

@@ -2,11 +2,14 @@
 
 ## What it does
 Finds a loss of the form `sum / mask.sum()`, or `sum / len(rows)` where a batch is as long as its
-samples are, that is backwarded under DDP without the count having been summed over the ranks.
+samples are, that is backwarded under DDP without the count having been summed over the ranks; and
+one whose count has been, but which is not multiplied by the number of ranks.
 
 ## Why is this bad?
 DDP averages the ranks' gradients. A rank with three masked tokens then weighs as much as one with
-three hundred: the gradient is not that of one process with all the data.
+three hundred: the gradient is not that of one process with all the data. Where the count is that of
+all ranks, the sum of the ranks' losses is their mean: DDP's average divides it once more, and every
+step is as many times too small as there are ranks.
 
 ## Example
 ```python
@@ -31,9 +34,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, events
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
+    NOTHING,
+    WORLD,
     Const,
     Tensor,
     Term,
@@ -42,12 +47,12 @@ from ddpdoctor.lint.engine.interpreter.values import (
     What,
     within,
 )
-from ddpdoctor.lint.engine.libraries.torch import DIVISIONS
+from ddpdoctor.lint.engine.libraries.torch import COMPARISONS, DIVISIONS
 from ddpdoctor.lint.engine.queries.order import is_after
-from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, scaled_gradients
+from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand, scaled_gradients, sums
 from ddpdoctor.lint.engine.queries.sharding import LOADER, made
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins, wrappers
-from ddpdoctor.lint.rule import About, Hit
+from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP309", name="mean-of-means", confidence="likely")
 
@@ -65,6 +70,7 @@ def check(run: Run) -> Iterator[Hit]:
     }
     if wraps:
         yield from _means(run, wraps)
+        yield from _divided_again(run, wraps)
         yield from _scaled_apart(run)
 
 
@@ -135,6 +141,94 @@ def _means(run: Run, wraps: set[int]) -> Iterator[Hit]:
                 )
 
 
+def _divided_again(run: Run, wraps: set[int]) -> Iterator[Hit]:
+    """Yield this rank's sums over the count of all, where DDP divides by the ranks once more."""
+    counts = dict(_counts_of_all(run))
+    if not counts or any(True for _ in scaled_gradients(run)) or _has_hooks(run):
+        return
+    shared = {
+        value.what
+        for event, _ in events(run.root, "collective")
+        if "no_grad" not in event.scopes
+        for value in event.values.values()
+        if isinstance(value.what, Tensor) and value.what not in counts
+    } - {each.what for event in counts.values() for each in event.values.values()}
+    told: set[int] = set()
+    for event, _ in events(run.root, "backward"):
+        loss = event.values["loss"]
+        if any(each.what in shared for each in origins(run, loss)):
+            continue
+        for _, quotient in computed_from(run, loss):
+            if quotient.by not in DIVISIONS or len(quotient.of) < 2 or id(quotient.node) in told:
+                continue
+            sum_, count = quotient.of[:2]
+            counted = counts.get(_number_in(run, count.what))
+            if counted is None or not made_by(sum_) & wraps or not _is_sum(run, sum_):
+                continue
+            if _may_be_scaled(run, loss, wraps):
+                continue
+            told.add(id(quotient.node))
+            yield Hit(
+                quotient.node,
+                "this rank's sum is divided by the count of all ranks, and DDP divides by their "
+                "number too",
+                notes=(
+                    Related.at(counted.place, "it is counted on all ranks"),
+                    Related.at(event.place, "the gradients are averaged"),
+                ),
+                help="multiply the loss by the number of ranks",
+                path=quotient.path,
+            )
+
+
+def _counts_of_all(run: Run) -> Iterator[tuple[What, Event]]:
+    """The counts of each rank's own that were summed over the ranks."""
+    for event, _ in events(run.root, "collective"):
+        given = event.values.get("shares") or event.values.get("adds")
+        result = event.values.get("filled") or event.values.get("sum")
+        is_sum = sums(event) if "adds" not in event.values else _is_told_to_sum(event)
+        if given is not None and result is not None and is_sum and _is_own_count(run, given):
+            yield result.what, event
+
+
+def _is_told_to_sum(event: Event) -> bool:
+    how = event.values.get("reduce")
+    return how is not None and how.is_const("sum")
+
+
+def _has_hooks(run: Run) -> bool:
+    return any(True for _ in events(run.root, "comm_hook")) or any(
+        step.by == "register_comm_hook" for step in run.vm.made.values()
+    )
+
+
+def _may_be_scaled(run: Run, loss: Value, wraps: set[int]) -> bool:
+    """Whether a loss is multiplied by the ranks, or by what may be their number."""
+    for value, step in computed_from(run, loss):
+        if step.by in _SCALES and made_by(value) & wraps:
+            factors = [each for each in step.of if not made_by(each)]
+            if any(_may_count_ranks(part) for each in factors for part in _parts(run, each)):
+                return True
+    return False
+
+
+_SCALES = DIVISIONS | {"Mult", "mul", "mul_", "multiply"}
+
+
+def _parts(run: Run, value: Value) -> Iterator[object]:
+    for each in (value, *origins(run, value)):
+        yield from within(each.what)
+
+
+def _may_count_ranks(part: object) -> bool:
+    """Whether it is the number of ranks, or something of which nothing is known."""
+    if part in (WORLD, NOTHING):
+        return True
+    if not isinstance(part, Term) or part.op not in ("parameter", "result", "global", "of"):
+        return False
+    return not any(isinstance(each, Tensor) for each in part.args[:1])
+
+
 def _made_of(run: Run, what: What) -> tuple[str, *tuple[What, ...]] | None:
     """How it was computed: what is computed of the same in the same way is the same."""
     step = run.vm.made.get(what)
@@ -160,19 +254,36 @@ _OWN = [("local", cause) for cause in ("data", "shard", "chance", "")]
 
 
 def _is_own_count(run: Run, value: Value) -> bool:
-    """Whether it counts what this rank has, without gradient."""
+    """Whether it counts what this rank has, without gradient, and more of it on some ranks."""
     agree = value.agree
     if agree.kind != "rank" and (agree.kind, agree.cause) not in _OWN:
         return False
-    step = run.vm.made.get(value.what)
-    while step is not None and step.by in _SAME_COUNT and step.of:
-        inner = step.of[0].what
-        if isinstance(inner, Tuple) and len(inner.items) == 1:
-            inner = inner.items[0].what
-        step = run.vm.made.get(inner)
+    step = run.vm.made.get(_number_in(run, value.what))
     if step is None or step.by not in _COUNTS or any(map(made_by, step.of)):
         return False
-    return len(step.of) == 1  # a sum along one dimension counts for each sample by itself
+    if len(step.of) != 1:  # a sum along one dimension counts for each sample by itself
+        return False
+    return not _is_drawn(run, step.of[0])
+
+
+def _number_in(run: Run, what: What) -> What:
+    """A count before it was made a float, or at least one."""
+    step = run.vm.made.get(what)
+    while step is not None and step.by in _SAME_COUNT and step.of:
+        what = step.of[0].what
+        if isinstance(what, Tuple) and len(what.items) == 1:
+            what = what.items[0].what
+        step = run.vm.made.get(what)
+    return what
+
+
+def _is_drawn(run: Run, mask: Value) -> bool:
+    """Whether chance alone picks what is counted, as often on one rank as on another."""
+    step = run.vm.made.get(mask.what)
+    if step is None or step.by not in COMPARISONS:
+        return False
+    draws = [each for each in step.of if each.agree.divergent]
+    return all(each.agree.cause == "chance" and each.what not in run.vm.made for each in draws)
 
 
 def _is_ragged(run: Run, count: Value) -> bool:
