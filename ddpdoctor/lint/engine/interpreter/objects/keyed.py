@@ -388,9 +388,13 @@ def _found(vm: Machine, owner: Value, key: Value) -> Value:
                 vm.store.settle(each.what, key.agree.kind == "same")
         are_few = len({each.what for each in each_value}) <= MOST
         is_known = isinstance(found.what, Func | Class | Either) and are_few
-        if not is_known and (said := members.default(vm, key)):
-            usual = get_key(vm, owner, said)  # of many makers that which goes unless one is named
-            found = usual if isinstance(usual.what, Func | Class) else found
+        if not is_known:
+            said = members.default(vm, key)
+            usual = get_key(vm, owner, said) if said is not None else NONE
+            if isinstance(usual.what, Func | Class):
+                found = usual  # of many makers that which goes unless one is named
+            elif some := _some_of_ranks(vm, each_value):
+                found = Value(Either(some))
         agree, why = blended([found, key])
         return Value(found.what, agree, why)
     if rest is not None and rest != ABSENT:
@@ -405,6 +409,22 @@ def _found(vm: Machine, owner: Value, key: Value) -> Value:
     made = vm.store.get((owner.what, "~"))
     agree, why = blended([made if made is not None else Value(NOTHING, UNKNOWN), key])
     return Value(term("item", owner.what, key.what), agree, why)
+
+
+def _some_of_ranks(vm: Machine, makers: list[Value]) -> tuple[Value, ...]:
+    """Of many programs that a name chooses, a few of those of several ranks stand for all."""
+    meeting: dict[What, Value] = {}
+    for each in makers:
+        own = vm.store.get((each.what, "__wrapped__")) or each
+        if not isinstance(own.what, Func):
+            return ()
+        info = vm.functions[own.what.number]
+        if info.module.text.meets_others(info.node):
+            meeting[each.what] = each
+    return tuple(meeting.values())[:_STAND_FOR_ALL]
+
+
+_STAND_FOR_ALL = 2
 
 
 def _named(given: tuple[Value, ...]) -> list[Value]:
