@@ -173,6 +173,7 @@ torch.optim.lr_scheduler.ReduceLROnPlateau.load_state_dict    event kind=load_st
 torch.optim.lr_scheduler.LRScheduler.step           event kind=schedule metric=epoch@0
 torch.optim.lr_scheduler.LRScheduler.load_state_dict    event kind=load_state state=state_dict@0
 torch.amp.GradScaler                                new type=torch.amp.GradScaler
+torch.GradScaler                                    new type=torch.amp.GradScaler
 torch.cuda.amp.GradScaler                           new type=torch.amp.GradScaler
 torch.amp.GradScaler.step                           event kind=step optimizer=optimizer@0
 torch.amp.GradScaler.unscale_                       event kind=unscale optimizer=optimizer@0
