@@ -38,7 +38,7 @@ def command_for(model: type[BaseModel], act: Callable[[Any], None]) -> Callable[
         act(options)
 
     # What is the command's own, such as its data, before what it has in common with others.
-    own = vars(model).get("__annotations__", {})
+    own = inspect.get_annotations(model)
     fields = sorted(model.model_fields.items(), key=lambda item: item[0] not in own)
     parameters = [_parameter(name, field, _aliases(model, name)) for name, field in fields]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import subprocess
-from multiprocessing import popen_fork
+from multiprocessing import popen_fork, popen_forkserver
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,19 @@ def install(run_dir: Path) -> None:
     """Listen to the calls by which multiprocessing and subprocess learn of a child's end."""
     file = run_dir / DEATHS
     file.touch()  # also the sign that a process has come under watch
-    popen: Any = popen_fork.Popen
+    for popen in (popen_fork.Popen, popen_forkserver.Popen):
+        _listen(file, popen)
+    handle: Any = subprocess.Popen._handle_exitstatus  # type: ignore[attr-defined]
+
+    @functools.wraps(handle)
+    def handled(child: Any, *args: Any, **kwargs: Any) -> None:
+        handle(child, *args, **kwargs)
+        note(file, child.pid, child.returncode)
+
+    subprocess.Popen._handle_exitstatus = handled  # type: ignore[attr-defined]
+
+
+def _listen(file: Path, popen: Any) -> None:
     poll = popen.poll
 
     @functools.wraps(poll)
@@ -30,14 +42,6 @@ def install(run_dir: Path) -> None:
         return code
 
     popen.poll = polled
-    handle: Any = subprocess.Popen._handle_exitstatus  # type: ignore[attr-defined]
-
-    @functools.wraps(handle)
-    def handled(child: Any, *args: Any, **kwargs: Any) -> None:
-        handle(child, *args, **kwargs)
-        note(file, child.pid, child.returncode)
-
-    subprocess.Popen._handle_exitstatus = handled  # type: ignore[attr-defined]
 
 
 @harmless
