@@ -105,8 +105,10 @@ def _may_step(run: Run, step: Event, wrapper: int) -> bool:
 
 def _is_in_every(emptying: Way, backward: Way, loop: Loop) -> bool:
     """Whether gradients are emptied in every round that has a backward: nothing is accumulated."""
+    if _loop(emptying) is not loop or _fork(backward, emptying) is not None:
+        return False
     around = {id(each) for each in _asked(backward, loop)}
-    return _loop(emptying) is loop and all(id(each) in around for each in _asked(emptying, loop))
+    return all(id(each) in around for each in _asked(emptying, loop))
 
 
 def _hit(backward: Event, why: Related, cure: str = _CURE) -> Hit:
@@ -184,14 +186,24 @@ def _is_controlled(run: Run) -> bool:
 
 def _parted(one: Way, other: Way, loop: Loop) -> bool:
     """Whether two things are done on two ways of which a loop goes one, the same in each round."""
+    depth = _fork(one, other)
+    if depth is None:
+        return False
+    choice = one[depth].node
+    assert isinstance(choice, Choice)
+    asked = {each.op for each in within(choice.condition.what) if isinstance(each, Term)}
+    return depth > _depth(loop, one) and not asked & {"counter", "joined"}
+
+
+def _fork(one: Way, other: Way) -> int | None:
+    """How deep the choice lies of which two things are done on two arms."""
     pairs = zip(pairwise(one), pairwise(other), strict=False)
     for depth, ((at, mine), (to, theirs)) in enumerate(pairs):
         if at.node is not to.node:
             break
         if isinstance(at.node, Choice) and mine.seq is not theirs.seq:
-            asked = {each.op for each in within(at.node.condition.what) if isinstance(each, Term)}
-            return depth > _depth(loop, one) and not asked & {"counter", "joined"}
-    return False
+            return depth
+    return None
 
 
 def _loop(way: Way) -> Loop | None:
