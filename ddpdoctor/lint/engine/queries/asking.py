@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Exit, Way, events, walk
-from ddpdoctor.lint.engine.interpreter.values import FIRST_HOST
+from ddpdoctor.lint.engine.interpreter.values import FIRST_HOST, Value, within
 from ddpdoctor.lint.engine.queries.doing import doers, is_the_starters
 from ddpdoctor.lint.engine.queries.paths import folder_and_name, spelled
 from ddpdoctor.lint.engine.queries.races import does_without, leading_call, looks_behind, made_by
@@ -62,10 +62,24 @@ def _deciding(
     for before, choice in _conditions(at):
         if choice in conditions and _passes_over(choice):
             yield load, leading_call(before, at) or load
+    named = [each.values.get("path") for one in conditions for each in _read_instead(one)]
     for value in (*(each.condition for each in conditions), *((path,) if path else ())):
         for look, to in looks_behind(run, value):
-            if not doers(to).some:
+            if not doers(to).some and not _is_below(look.values.get("path"), named):
                 yield look, leading_call(at, to) or look
+
+
+def _read_instead(choice: Choice) -> Iterator[Event]:
+    """The models and tokenizers that are read by name on a way of which none is loaded."""
+    for arm in choice.arms:
+        if not any(True for _ in events(arm.body, "load")):
+            yield from (each for each, _ in events(arm.body, "read"))
+
+
+def _is_below(path: Value | None, named: list[Value | None]) -> bool:
+    """Whether a file is in what is read by name where it is not: who lacks both fails."""
+    within_it = set(within(path.what)) if path is not None else set()
+    return any(each is not None and each.what in within_it for each in named)
 
 
 def _conditions(way: Way) -> Iterator[tuple[Way, Choice]]:
