@@ -114,7 +114,7 @@ def parse(line: str) -> Effect:
 
 _INNER = re.compile(
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader)\."
-    r"|(timm\.utils)\.(?:distributed|model|random)\."
+    r"|(timm\.utils)\.(?:distributed|model|model_ema|random)\."
 )
 """Modules whose names are found in the package, too."""
 

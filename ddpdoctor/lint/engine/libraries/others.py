@@ -90,6 +90,9 @@ ignite.distributed.one_rank_first                       enters scope=main_first
 ignite.distributed.device                               local_rank
 timm.utils.distribute_bn                                collective
 timm.utils.reduce_tensor                                collective result=same
+timm.utils.ModelEma                                     event kind=average object=model@0
+timm.utils.ModelEmaV2                                   event kind=average object=model@0
+timm.utils.ModelEmaV3                                   event kind=average object=model@0
 timm.utils.unwrap_model                                 event kind=unwrap model=model@0 result=unwrap
 timm.utils.is_primary                                   main
 timm.utils.is_global_primary                            main
