@@ -85,7 +85,7 @@ def item(vm: Machine, owner: Value, index: Value, node: ast.AST) -> Value:
     if isinstance(what, Either):
         if what.masks:
             vm.emit("of_some", "[]", node, owner=owner, ranks=Value(Const(vm.mask)))
-        return vm.each(owner, lambda option: item(vm, option, index, node))
+        return vm.each(owner, lambda each: memory.current(vm, item(vm, each, index, node)))
     if isinstance(what, Partial) and (whole := members.output_with(what)) is not None:
         return item(vm, Value(whole, owner.agree, owner.why), index, node)
     if (named := _under_a_name(vm, what, index, node)) is not None:

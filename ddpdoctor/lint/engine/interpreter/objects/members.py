@@ -285,7 +285,7 @@ def _of_several(vm: Machine, owner: Value, name: str, node: ast.AST) -> Value:
     found: list[What] = []
 
     def asked(option: Value) -> Value:
-        value = attribute(vm, option, name, node)
+        value = memory.current(vm, attribute(vm, option, name, node))
         found.append(value.what)
         return value
 

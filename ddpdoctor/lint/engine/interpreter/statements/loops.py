@@ -269,7 +269,7 @@ def for_(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if falls and ended and content is not None and not _has(node, ast.Continue, *_WAYS_OUT):
         memory.touch_each(vm, content.what, *ended[0])
         for what, (before, after) in looked_up.items():
-            if keyed.keys(vm, Value(what)).what == content.what:
+            if _are_the_same(keyed.keys(vm, Value(what)).what, content.what):
                 memory.touch_each(vm, keyed.values(vm, what), before, after)
     loop = _loop_of(vm, node, outside)
     if loop is not None:
@@ -279,6 +279,13 @@ def for_(vm: Machine, node: ast.For | ast.AsyncFor) -> bool:
     if node.orelse and falls:
         return blocks.run_block(vm, node.orelse)
     return falls
+
+
+def _are_the_same(one: What, other: What) -> bool:
+    """Whether two are the same things, however many they are: what is put by its key stays one."""
+    if isinstance(one, Many) and isinstance(other, Many):
+        return one.element == other.element
+    return one == other
 
 
 def _is_empty(source: Value, content: Value | None) -> bool:
