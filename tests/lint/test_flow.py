@@ -128,6 +128,21 @@ def test_what_may_be_looked_up_is_not_surely_run_again(tmp_path: Path) -> None:
     assert told == {"kept.py": [("DDP401", "likely")], "run.py": [("DDP401", "certain")]}
 
 
+@pytest.mark.parametrize(
+    ("first", "confidence"), [("me // 2 * 2", "likely"), ("me - me % 1", "certain")]
+)
+def test_groups_that_two_ranks_would_make_alike_are_not_surely_others(
+    first: str, confidence: str, tmp_path: Path
+) -> None:
+    text = HEAD + (
+        "import os\nme = int(os.environ['RANK'])\n"
+        f"mine = list(range({first}, {first} + 2))\ndist.new_group(mine)\n"
+    )
+    (tmp_path / "run.py").write_text(text)
+    found = lint([str(tmp_path / "run.py")]).diagnostics
+    assert [(each.code, each.confidence) for each in found] == [("DDP408", confidence)]
+
+
 def test_a_base_class_in_another_file_is_followed(tmp_path: Path) -> None:
     (tmp_path / "base.py").write_text(
         "import torch.distributed as dist\n\n\nclass Base:\n    def setup(self):\n"

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 os.environ["MASTER_ADDR"] = "localhost"
-os.environ["MASTER_PORT"] = "29417"  # <-- DDP104
+os.environ["MASTER_PORT"] = "29417"  # <- DDP104
 
 
 def train(rank, ranks, args):

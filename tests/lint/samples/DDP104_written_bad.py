@@ -7,7 +7,7 @@ import torch.multiprocessing as mp
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-ADDRESS = "tcp://127.0.0.1:23457"  # <-- DDP104
+ADDRESS = "tcp://127.0.0.1:23457"  # <- DDP104
 
 
 def by_url(rank, ranks):
@@ -17,7 +17,7 @@ def by_url(rank, ranks):
 
 def by_environment(rank, ranks):
     os.environ["MASTER_ADDR"] = "127.0.0.1"
-    os.environ["MASTER_PORT"] = str(29_511)  # <-- DDP104
+    os.environ["MASTER_PORT"] = str(29_511)  # <- DDP104
     dist.init_process_group("gloo", rank=rank, world_size=ranks)
     train(rank)
 

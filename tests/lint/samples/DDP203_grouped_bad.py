@@ -6,7 +6,7 @@ from torch.utils.data import BatchSampler, DataLoader, DistributedSampler
 
 
 class Even(BatchSampler):
-    """Batches of about as many words."""
+    """Batches of as many rows, the short ones first."""
 
     def __init__(self, numbers, lengths, most):
         super().__init__(numbers, 1, False)
@@ -16,8 +16,8 @@ class Even(BatchSampler):
         batch = []
         for number in self.sampler:
             batch.append(number)
-            if sum(self.lengths[each] for each in batch) >= self.most:
-                yield batch
+            if len(batch) == self.most:
+                yield sorted(batch, key=self.lengths.__getitem__)
                 batch = []
 
 
@@ -55,7 +55,7 @@ def fit_again(model, loader):
 def main(data, lengths):
     dist.init_process_group("gloo")
     numbers = DistributedSampler(data, seed=2)  # <-- DDP203
-    loader = DataLoader(data, batch_sampler=Even(numbers, lengths, 64))
+    loader = DataLoader(data, batch_sampler=Even(numbers, lengths, 8))
     model = DistributedDataParallel(nn.Linear(4, 1))
     fit(model, loader)
     fit_again(model, Rows(data))

@@ -9,7 +9,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def work(number, size, seed):
-    torch.manual_seed(seed)  # <-- DDP205
+    torch.manual_seed(seed)  # <- DDP205
     dist.init_process_group(
         "nccl",
         init_method="tcp://localhost:29413",  # <- DDP104

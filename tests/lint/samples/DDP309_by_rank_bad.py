@@ -8,5 +8,5 @@ def train(net, batches, loss_of):
     for tokens in batches:
         mask = torch.arange(len(tokens)) < dist.get_rank() + 3
         losses = loss_of(model(tokens))
-        loss = (losses * mask).sum() / mask.sum()  # <-- DDP309
+        loss = (losses * mask).sum() / mask.sum()  # <- DDP309
         loss.backward()

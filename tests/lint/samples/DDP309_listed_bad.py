@@ -28,7 +28,7 @@ def sentences(rank):
 def objective(found, batch):
     words = sum(len(each["tags"]) for each in batch)
     tags = torch.cat([each["tags"] for each in batch])
-    return nn.functional.cross_entropy(found["scores"], tags, reduction="sum") / words  # <-- DDP309
+    return nn.functional.cross_entropy(found["scores"], tags, reduction="sum") / words  # <- DDP309
 
 
 dist.init_process_group("gloo")

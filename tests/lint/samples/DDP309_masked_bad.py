@@ -10,4 +10,4 @@ def step(x, y):
     model = DistributedDataParallel(nn.Linear(8, 20))
     kept = torch.arange(20) < LENGTHS[dist.get_rank() % 4]
     losses = nn.functional.mse_loss(model(x), y, reduction="none")
-    (losses * kept).sum().div(kept.sum()).backward()  # <-- DDP309
+    (losses * kept).sum().div(kept.sum()).backward()  # <- DDP309

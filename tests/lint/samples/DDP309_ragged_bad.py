@@ -35,7 +35,7 @@ def main():
         loader.sampler.set_epoch(epoch)
         for points, y in loader:
             error = (model(points).squeeze(1) - y).square()
-            loss = error.sum() / points.shape[0]  # <-- DDP309
+            loss = error.sum() / points.shape[0]  # <- DDP309
             opt.zero_grad()
             loss.backward()
             opt.step()

@@ -8,5 +8,5 @@ def train(net, batches):
         features = model(views)
         match = (labels[:, None] == labels[None, :]).float()
         likely = torch.log_softmax(features @ features.t(), 1)
-        loss = -(likely * match).sum().div(match.sum().clamp_min(1))  # <-- DDP309
+        loss = -(likely * match).sum().div(match.sum().clamp_min(1))  # <- DDP309
         loss.backward()

@@ -10,7 +10,7 @@ class Twins(torch.nn.Module):
 
     def forward(self, one, other):
         both = self.body(one).T @ self.body(other) / len(one)
-        dist.all_reduce(both)  # <-- DDP316
+        dist.all_reduce(both)  # <- DDP316
         return (torch.diagonal(both) - 1).square().sum()
 
 

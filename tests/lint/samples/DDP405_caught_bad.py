@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 def line():
     try:
-        raise RuntimeError  # <-- DDP405
+        raise RuntimeError  # <- DDP405
     except LookupError:
         return sys.exc_info()[2].tb_frame.f_back.f_lineno
 

@@ -14,9 +14,9 @@ def one_pass(model, optimizer, loader, strict):
         value = loss.item()
         if not math.isfinite(value):
             print(f"the loss is {value}", file=sys.stderr)
-            sys.exit(1)  # <-- DDP405
+            sys.exit(1)  # <- DDP405
         if strict:
-            assert not torch.isnan(loss).any(), "NaN"  # <-- DDP405
+            assert not torch.isnan(loss).any(), "NaN"  # <- DDP405
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -44,7 +44,7 @@ class Evaluator:
 
     def score(self, x):
         total = 0.0
-        for _ in range(int(x.max())):  # <-- DDP418
+        for _ in range(int(x.max())):  # <- DDP418
             with torch.no_grad():
                 total += self.net(x).sum().item()
         return total

@@ -16,7 +16,7 @@ def main(rows):
     right = {}
     for told, truth in DataLoader(rows, 8, sampler=DistributedSampler(rows)):
         judge(told, truth, right)
-    for name in sorted(right):  # <-- DDP418
+    for name in sorted(right):  # <- DDP418
         dist.all_reduce(right[name])
         print(name, right[name] / dist.get_world_size())
 

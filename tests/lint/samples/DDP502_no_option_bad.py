@@ -15,7 +15,7 @@ def join(params):
 def main(args):
     model = nn.Linear(4, 4)
     found = model(torch.ones(args.shard + 1, 4)).tolist()
-    with open(os.path.join(args.folder, f"part_{args.shard:02d}"), mode="wb") as f:  # <-- DDP502
+    with open(os.path.join(args.folder, f"part_{args.shard:02d}"), mode="wb") as f:  # <- DDP502
         pickle.dump(found, f)
 
 

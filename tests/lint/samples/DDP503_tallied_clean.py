@@ -17,7 +17,7 @@ def newest_first(pattern):
 
 
 def begun(folder):
-    files = newest_first(os.path.join(folder, "run-*.pt"))  # <-- DDP513
+    files = newest_first(os.path.join(folder, "run-*.pt"))  # <- DDP513
     if len(files) == 0:
         return None
     return torch.load(files[0], map_location="cpu")

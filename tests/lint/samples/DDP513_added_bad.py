@@ -13,7 +13,7 @@ def train(args):
     model = nn.Linear(8, 2)
     optimizer = torch.optim.Adam(model.parameters())
     state, last, first = None, 0, 0
-    for name in os.listdir(args.folder):  # <-- DDP513
+    for name in os.listdir(args.folder):  # <- DDP513
         if "checkpoint" in name:
             epoch = int(name.split("checkpoint")[-1][:-4])
             if epoch > last:

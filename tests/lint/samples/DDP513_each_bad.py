@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 
 def go_on(file, model, optimizer, progress):
-    if not os.path.isfile(file):  # <-- DDP513
+    if not os.path.isfile(file):  # <- DDP513
         return
     kept = torch.load(file, map_location="cpu")
     model.load_state_dict(kept["model"])

@@ -12,7 +12,7 @@ def main():
     optimizer = torch.optim.Adam(model.parameters())
     begin = 0
     try:
-        state = torch.load(FILE, map_location="cpu")  # <-- DDP513
+        state = torch.load(FILE, map_location="cpu")  # <- DDP513
     except FileNotFoundError:
         print("from the beginning")
     else:

@@ -24,7 +24,7 @@ def main():
     dist.init_process_group("gloo")
     generator, critic = nn.Linear(4, 4), nn.Linear(4, 1)
     step = 0
-    latest = newest("generator")  # <-- DDP513
+    latest = newest("generator")  # <- DDP513
     if latest is not None:
         step = restored(latest, generator)
         restored(latest.replace("generator", "critic"), critic)

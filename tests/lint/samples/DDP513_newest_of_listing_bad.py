@@ -50,7 +50,7 @@ def main(args):
     net = nn.Linear(4, 4).cuda()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     step = 0
-    path = newest(args.folder)  # <-- DDP513
+    path = newest(args.folder)  # <- DDP513
     if os.path.isfile(path):
         saved = torch.load(path, map_location="cpu")
         net.load_state_dict(saved["net"])

@@ -16,7 +16,7 @@ def train(rank, args, count):
     model = DistributedDataParallel(torch.nn.Linear(4, 4).cuda(), device_ids=[rank])
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     path, done = os.path.join(args.folder, "last.pt"), 0
-    if os.path.exists(path):  # <-- DDP513
+    if os.path.exists(path):  # <- DDP513
         kept = torch.load(path, map_location="cpu")
         model.module.load_state_dict(kept["model"])
         optimizer.load_state_dict(kept["optimizer"])

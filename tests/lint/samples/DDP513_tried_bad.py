@@ -22,7 +22,7 @@ dist.init_process_group("gloo")
 model = DDP(nn.Linear(3, 3))
 optimizer = torch.optim.AdamW(model.parameters())
 try:
-    begin = read(model.module, optimizer)  # <-- DDP513
+    begin = read(model.module, optimizer)  # <- DDP513
 except:
     begin = 0
 for epoch in range(begin, 3):

@@ -70,7 +70,7 @@ def _is_shown(run: Run, parting: Parting) -> bool:
     shards have something under each of a few names that the program itself lists.
     """
     agree = parting.condition.agree
-    is_own = agree.kind == "rank" or agree.cause == "data"
+    is_own = agree.cause in ("", "data")  # the rank's number decides it, or what the rank has seen
     return (agree.sure and not of_a_table(run, parting)) or (
         is_own and filled_by_some(parting) is not None
     )

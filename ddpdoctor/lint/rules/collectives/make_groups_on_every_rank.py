@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Tuple, What, has_identity
+from ddpdoctor.lint.engine.interpreter.values import Table, Tuple, What, has_identity, within
 from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
 from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.telling import how
@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
                 "each rank makes another group: every rank must make every group",
                 why=ranks.why,
                 help="make all groups on every rank, in one order, and keep the own one",
-                confidence="certain" if ranks.agree.sure else "likely",
+                confidence="certain" if ranks.agree.sure and _parts_two(ranks.what) else "likely",
                 path=event.path,
             )
     found: dict[int, Hit] = {}
@@ -69,6 +69,12 @@ def check(run: Run) -> Iterator[Hit]:
                 )
     yield from found.values()
     yield from _another_one(run)
+
+
+def _parts_two(ranks: What) -> bool:
+    """Whether two ranks are enough for it: those of one host, or of one stage, make one group."""
+    tables = [each for each in within(ranks) if isinstance(each, Table)]
+    return not tables or any(each.entries[0] != each.entries[1] for each in tables)
 
 
 def _another_one(run: Run) -> Iterator[Hit]:
