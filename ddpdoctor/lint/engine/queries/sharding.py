@@ -23,6 +23,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 from ddpdoctor.lint.engine.interpreter.values import (
     NOTHING,
     SAME,
+    TRUE,
     Either,
     Many,
     Place,
@@ -96,6 +97,13 @@ def shards(run: Run) -> dict[int, int]:
         if own := given & samplers.keys():
             found[number] = min(own)
     return found
+
+
+def shuffles(samplers: dict[int, Event], sampler: int) -> bool:
+    """Whether a sampler does, or whoever starts the program may tell it to."""
+    shuffle = samplers[sampler].values.get("shuffle", TRUE)
+    is_option = isinstance(shuffle.what, Term) and shuffle.what.op == "option"
+    return is_option or shuffle.is_const(True)
 
 
 def _kept_by(run: Run, sampler: int) -> set[int]:

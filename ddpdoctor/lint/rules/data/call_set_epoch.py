@@ -37,7 +37,6 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Loop, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
-    TRUE,
     Const,
     Func,
     Lib,
@@ -56,6 +55,7 @@ from ddpdoctor.lint.engine.queries.sharding import (
     numbers,
     passes,
     shards,
+    shuffles,
     trained_on,
 )
 from ddpdoctor.lint.rule import About, Edit, Fix, Hit, Related
@@ -78,7 +78,7 @@ def check(run: Run) -> Iterator[Hit]:
             again = [loop for loop in each.outer if loop.rounds != 1]
             if sampler in done or not again or not each.trains:
                 continue
-            if not _shuffles(samplers, sampler):
+            if not shuffles(samplers, sampler):
                 continue
             if sampler in told:
                 if (once := _told_once(run, sampler)) is not None:
@@ -109,7 +109,7 @@ def _handed_out_again(run: Run, told: set[int]) -> Iterator[Hit]:
         over = numbers(event.values["over"]) if event.name == "cycle" else set()
         for loader in over & loaders.keys() & trained_on(run):
             sampler = loaders[loader]
-            if sampler in told or not _shuffles(samplers, sampler):
+            if sampler in told or not shuffles(samplers, sampler):
                 continue
             told = told | {sampler}
             yield Hit(
@@ -170,7 +170,7 @@ def _told_to_some(run: Run, samplers: dict[int, Event]) -> Iterator[Hit]:
     trained = {number for each in passes(run) if each.trains for number in each.loaders}
     dealt = {sampler for loader, sampler in shards(run).items() if loader in trained}
     for number, (event, apart) in calls.items():
-        if number in dealt and told[number] != EVERYONE and _shuffles(samplers, number):
+        if number in dealt and told[number] != EVERYONE and shuffles(samplers, number):
             yield Hit(
                 event.node,
                 "some ranks alone tell the sampler the epoch: the ranks' parts overlap",
@@ -339,10 +339,3 @@ def _is_made_elsewhere(value: Value | None) -> bool:
     while isinstance(what, Term) and what.op in ("of", "item"):
         what = what.args[0]
     return isinstance(what, Lib | ModuleRef) or (isinstance(what, Term) and what.op == "global")
-
-
-def _shuffles(samplers: dict[int, Event], sampler: int) -> bool:
-    """Whether a sampler does, or whoever starts the program may tell it to."""
-    shuffle = samplers[sampler].values.get("shuffle", TRUE)
-    is_option = isinstance(shuffle.what, Term) and shuffle.what.op == "option"
-    return is_option or shuffle.is_const(True)
