@@ -16,10 +16,20 @@ fabric.utilities.rank_zero_only             calls_on_main
 """
 # What a model of Lightning's and its trainer know of the rank they are on.
 _MODEL = """
-LightningModule.global_rank                 rank
-LightningModule.local_rank                  local_rank
-LightningModule.trainer                     part type=lightning.Trainer
+global_rank                                 rank
+local_rank                                  local_rank
+trainer                                     part type=lightning.Trainer
+all_gather                                  collective op=all_gather result=same
+"""
+_MODELS = (
+    "LightningModule.",
+    *(f"core.{each}LightningModule." for each in ("", "module.", "lightning.")),
+)
+_TRAINER = """
 Trainer                                     new type=lightning.Trainer
+trainer.Trainer                             new type=lightning.Trainer
+trainer.trainer.Trainer                     new type=lightning.Trainer
+trainer.seed_everything                     event kind=seed_all seed=seed@0
 """
 # Of Fabric, and of LightningLite that came before it.
 _METHODS = """
@@ -52,7 +62,8 @@ EFFECTS = "\n".join(
     [
         f"{home}{line}"
         for homes, lines in (
-            (_HOMES, _FABRIC + _RANK_ZERO + _MODEL),
+            (_HOMES, _FABRIC + _RANK_ZERO + _TRAINER),
+            (tuple(home + model for home in _HOMES for model in _MODELS), _MODEL),
             (("lightning.Fabric.", "lightning.Lite."), _METHODS),
         )
         for home in homes
@@ -68,6 +79,11 @@ lightning.Trainer.local_rank                local_rank
 lightning.Trainer.node_rank                 node_rank
 lightning.Trainer.world_size                world
 lightning.Trainer.is_global_zero            main
+lightning.Trainer.save_checkpoint           collective op=save
+lightning.Trainer.strategy                  part type=lightning.Strategy
+lightning.Strategy.barrier                  collective op=barrier
+lightning.Strategy.broadcast                collective op=broadcast result=same
+lightning.Strategy.reduce                   collective op=reduce result=same
 lightning_utilities.core.rank_zero.rank_zero_only    calls_on_main
 """
     ]
