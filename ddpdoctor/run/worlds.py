@@ -451,6 +451,7 @@ class Worlds:
             with contextlib.suppress(OSError):
                 for name in (attempt_name("0", str(pid)), DEATHS):
                     (alone / name).rename(self._run_dir / name)
+            self.poll()
 
     def _note_restarts(self) -> None:
         """Which worlds have been followed by another of the same agents'.
@@ -465,10 +466,10 @@ class Worlds:
     def settle(self, exit_code: int, *, killed_by_us: bool, patience: float = 1.0) -> None:
         """Wait for the last words and the deaths of ranks, once their launcher has ended so."""
         self._next_look = self._newest = 0.0
-        deadline = time.monotonic() + patience
         failed = exit_code != 0 and not killed_by_us
         if failed:
             self._look_for_one_alone(exit_code)
+        deadline = time.monotonic() + patience
         while True:
             self.note_deaths()
             self.poll(killed_by_us=killed_by_us)
