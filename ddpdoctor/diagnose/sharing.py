@@ -80,7 +80,7 @@ def made_later(
 
 def is_checkpoint(save: FileEvent) -> bool:
     """Whether a save holds the state of a training, and not data made ready for it."""
-    if save.by not in ("torch", "pickle"):
+    if save.by not in ("torch", "safetensors", "pickle"):
         return False
     return save.step > 0 or any(_STATE.search(key) for key in save.keys)
 

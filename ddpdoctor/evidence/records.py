@@ -138,7 +138,7 @@ class FileEvent:
     source: str = ""
     """For replace: the path that was renamed."""
     by: str = "torch"
-    """The library whose save or load it was: torch, numpy, pickle or json."""
+    """The library whose save or load it was: torch, safetensors, numpy, pickle or json."""
     step: int = 0
     """Optimizer steps taken before it."""
     way: tuple[Place, ...] = ()

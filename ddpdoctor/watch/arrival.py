@@ -9,14 +9,12 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.importing import After
 
 make_folder = os.mkdir
 """As it was before files were watched: ours are not the job's."""
@@ -32,7 +30,7 @@ def await_torch(run_dir: Path) -> None:
         _mark_importing(run_dir, begun=False)
         listen(run_dir)
 
-    sys.meta_path.insert(0, _After("torch", imported, lambda: _mark_importing(run_dir, begun=True)))
+    sys.meta_path.insert(0, After("torch", imported, lambda: _mark_importing(run_dir, begun=True)))
 
 
 @harmless
@@ -109,40 +107,6 @@ def _last_error() -> BaseException | None:
     return error
 
 
-class _After(MetaPathFinder):
-    """Finds one module as it would be found without us, and acts after its import."""
-
-    def __init__(
-        self,
-        name: str,
-        act: Callable[[ModuleType], object],
-        before: Callable[[], object] | None = None,
-    ) -> None:
-        self._name, self._act, self._before = name, act, before
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            self._act_after(spec.loader)
-        return spec
-
-    def _act_after(self, loader: Loader) -> None:
-        original = loader.exec_module
-
-        def execute(module: ModuleType) -> None:
-            if self._before is not None:
-                self._before()
-            original(module)
-            self._act(module)
-
-        loader.exec_module = execute  # type: ignore[method-assign]
-
-
 @harmless
 def listen(run_dir: Path) -> None:
     """Listen from now on; torch is imported, and nothing of it was used yet."""
@@ -158,7 +122,7 @@ def listen(run_dir: Path) -> None:
     reaping.install(run_dir)
     if last_words.may_come():
         put_aside = functools.partial(harmless(last_words.install), run_dir)
-        sys.meta_path.insert(0, _After(last_words.MODULE, put_aside))
+        sys.meta_path.insert(0, After(last_words.MODULE, put_aside))
     here = Watch()
 
     def begin(rank: int, world_size: int) -> None:

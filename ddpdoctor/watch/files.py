@@ -1,6 +1,7 @@
 """Records files that ranks may share: what is saved, loaded, renamed, deleted, and their folders.
 
-torch.save and torch.load, and those of numpy, pickle and json, with their duration and their error.
+torch.save and torch.load, and those of numpy, pickle and json, with their duration and their error;
+and what safetensors saves.
 A loop that opens a file for each sample is written down for its first ones, then once a minute.
 """
 
@@ -18,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
+from ddpdoctor.watch.importing import After
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, as_frame, users_frame
 
@@ -48,6 +50,16 @@ def install(log: Log) -> None:
         for saver in ("save", "savez", "savez_compressed"):
             setattr(numpy, saver, events.around("save", getattr(numpy, saver), "numpy"))
         numpy.load = events.around("load", numpy.load, "numpy")  # type: ignore[attr-defined]
+
+    def of_safetensors(module: Any) -> None:  # what its save_file calls, whoever holds that
+        module.serialize_file = events.around(
+            "save", module.serialize_file, "safetensors", file_at=1, object_at=0
+        )
+
+    if safetensors := sys.modules.get("safetensors.torch"):
+        harmless(of_safetensors)(safetensors)
+    else:
+        sys.meta_path.insert(0, After("safetensors.torch", harmless(of_safetensors)))
     os.replace = events.after_rename(os.replace)
     os.rename = events.after_rename(os.rename)
     os.unlink = os.remove = events.after_saving(os.unlink)

@@ -1326,6 +1326,33 @@ def copy_together() -> None:
     averaging_at_will(by_own=False, by_hand=True)
 
 
+def saved_safely(*, by_all: bool) -> None:
+    """Keep the weights in a file of safetensors after training."""
+    from safetensors.torch import save_file
+
+    rank = join()
+    model = DistributedDataParallel(nn.Linear(3, 8))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        step_on(optimizer, model(torch.randn(4, 3)).square().mean())
+    file = Path(tempfile.gettempdir()) / f"{os.environ['MASTER_PORT']}.safetensors"
+    if by_all or rank == 0:
+        save_file(model.module.state_dict(), file)  # the safe file
+    dist.barrier()
+    if rank == 0:
+        file.unlink()
+    del model, optimizer
+    leave()
+
+
+def saved_safely_by_all() -> None:
+    saved_safely(by_all=True)
+
+
+def saved_safely_by_one() -> None:
+    saved_safely(by_all=False)
+
+
 def average_from_before() -> None:
     averaging(alone=False, stale=True)
 
