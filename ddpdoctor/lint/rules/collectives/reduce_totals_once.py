@@ -32,7 +32,17 @@ from typing import TypeGuard
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Node, Seq, Step, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import (
+    Called,
+    Choice,
+    Event,
+    Loop,
+    Node,
+    Seq,
+    Step,
+    Way,
+    events,
+)
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Const,
@@ -68,12 +78,22 @@ def check(run: Run) -> Iterator[Hit]:
             yield Hit(
                 event.node,
                 "the running total is summed in every round, with what was summed before",
-                notes=(Related.at(grown.place, "it grows"),),
+                notes=(Related.at(grown.place, "it grows"), *_called(way)),
                 help="reduce it once, behind the loop, or reduce what is added",
                 path=event.path,
             )
     yield from _at_once(run)
     yield from _gradients_again(run)
+
+
+def _called(way: Way) -> Iterator[Related]:
+    """Who hands the total to the function that reduces it."""
+    for step in reversed(way):
+        if isinstance(step.node, Called):
+            yield Related.at(step.node.place, f"{step.node.name}() reduces it")
+            return
+        if isinstance(step.node, Loop):
+            return
 
 
 def _gradients_again(run: Run) -> Iterator[Hit]:
