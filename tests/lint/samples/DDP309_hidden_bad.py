@@ -30,7 +30,7 @@ def learn(data, rate=1e-3):
         hidden = hide(scan)
         off = (painter(scan, hidden) - scan).abs() * hidden
         count = hidden.sum()
-        loss = off.sum() / count  # <-- DDP309
+        loss = off.sum() / count  # <- DDP309
         rule.zero_grad()
         loss.backward()
         rule.step()

@@ -283,7 +283,8 @@ def _is_drawn(run: Run, mask: Value) -> bool:
     if step is None or step.by not in COMPARISONS:
         return False
     draws = [each for each in step.of if each.agree.divergent]
-    return all(each.agree.cause == "chance" and each.what not in run.vm.made for each in draws)
+    are_drawn = (e.agree.cause == "chance" and e.what not in run.vm.made for e in draws)
+    return bool(draws) and all(are_drawn)
 
 
 def _is_ragged(run: Run, count: Value) -> bool:
