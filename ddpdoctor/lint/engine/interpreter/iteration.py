@@ -50,6 +50,8 @@ SAID = "#said"
 """Of a loader: how many a sampler of the user's says that it picks."""
 ITERATED = "#iterated"
 """Of an iterator: what it goes through."""
+OWN = "#own"
+"""Of a loader: what it reads is the rank's own, or is picked by the rank."""
 
 
 def elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
@@ -275,8 +277,8 @@ def drops_the_rest(vm: Machine, loader: Ref) -> bool:
 def _is_read_in_order(vm: Machine, loader: Ref) -> bool:
     """Whether it goes through all that there is, from the first on, as every other rank does."""
     told = {name: vm.store.get((loader, name)) or NONE for name in _PICKING}
-    data = vm.store.get((loader, "dataset")) or NONE
-    return all(each.is_const(None, False) for each in told.values()) and not data.agree.divergent
+    in_order = all(each.is_const(None, False) for each in told.values())
+    return in_order and vm.store.get((loader, OWN)) is None
 
 
 _PICKING = ("sampler", "batch_sampler", "shuffle")

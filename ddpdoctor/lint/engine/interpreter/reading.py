@@ -8,8 +8,8 @@ import contextlib
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import inside
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine, Spent
-from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, indexing
-from ddpdoctor.lint.engine.interpreter.tree import Seq
+from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, indexing, members
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -78,6 +78,34 @@ def read(vm: Machine, dataset: Value, node: ast.AST) -> Value:
     held = {f"held_{name}": inside(vm, each) for name, each in vm.store.of(dataset.what).items()}
     vm.emit("sample", "", node, dataset=dataset, element=one, count=count, **held)
     return one
+
+
+def is_own(vm: Machine, dataset: Value, workers: Seq) -> bool:
+    """Whether ranks read different things: they hold these, or ask how to go through them."""
+    held = (
+        value
+        for number in members.parts(vm.store.of, dataset.what)
+        for value in vm.store.of(Ref(number)).values()
+    )
+    asked = (
+        value
+        for node, _ in walk(workers)
+        for value in (
+            node.values.values()
+            if isinstance(node, Event)
+            else [node.condition]
+            if isinstance(node, Choice)
+            else [node.count]
+            if isinstance(node, Loop)
+            else []
+        )
+    )
+    every = (each.agree for each in (dataset, *held, *asked))
+    return any(each.divergent and each.cause not in BY_ACCIDENT for each in every)
+
+
+BY_ACCIDENT = ("clock", "disk", "exception", "order", "signal")
+"""By what data may be another on a rank without being its part: a file that it finds, an error."""
 
 
 def is_stream(vm: Machine, dataset: Value) -> bool:

@@ -253,7 +253,7 @@ def loops(way: Way) -> list[Loop]:
 def is_dealt_out(run: Run, loader: Event) -> bool:
     """Whether the workers of a loader read what is this rank's, or ask which rank they are of."""
     data = loader.values.get("dataset")
-    own = data is not None and data.agree.divergent and data.agree.cause not in _BY_ACCIDENT
+    own = data is not None and data.agree.divergent and data.agree.cause not in reading.BY_ACCIDENT
     if data is not None and (own or _holds_own(run, data) or _is_made_of_a_part(run, data)):
         return True
     # What comes of a loop over a rank's own part is that rank's own data.
@@ -270,10 +270,6 @@ def is_dealt_out(run: Run, loader: Event) -> bool:
         if any(_is_own(each, causes, _DEPTH) for each in deciding):
             return True
     return False
-
-
-_BY_ACCIDENT = ("clock", "disk", "exception", "order", "signal")
-"""By what data may be another on a rank without being its part: a file that it finds, an error."""
 
 
 def _is_alike(sample: Event) -> bool:

@@ -110,10 +110,13 @@ def _new(vm: Machine, call: Call) -> Value:
 
 def _read(vm: Machine, loader: Ref, event: Event) -> None:
     """What the workers of a loader will do."""
-    from ddpdoctor.lint.engine.interpreter.reading import read_by_workers
+    from ddpdoctor.lint.engine.interpreter.iteration import OWN
+    from ddpdoctor.lint.engine.interpreter.reading import is_own, read_by_workers
 
-    vm.workers[event] = read_by_workers(vm, event.values, event.node)
-    note_count(vm, loader, vm.workers[event], event.node)
+    workers = vm.workers[event] = read_by_workers(vm, event.values, event.node)
+    note_count(vm, loader, workers, event.node)
+    if is_own(vm, event.values.get("dataset", NONE), workers):
+        vm.store.put((loader, OWN), Value(Const(True)))
 
 
 _ASKED = ("rank", "num_replicas")
