@@ -33,7 +33,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.machine import BY_SOME, Made
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
@@ -124,8 +123,6 @@ def _restored_by_some(run: Run) -> Iterator[Hit]:
             continue
         if not run.is_entry and _is_set_elsewhere(event.values.get("object")):
             continue
-        if not run.is_entry and _is_kept_by_these(run, event, apart):
-            continue
         if _is_wrapped_later(run, event, spreads, order) or _is_shared_later(run, event, order):
             continue
         if _is_restored_again(run, event, way, order):
@@ -206,59 +203,39 @@ def _loaded_there(loads: list[tuple[Event, Way]], event: Event, way: Way) -> ast
     return None
 
 
+_MAKING = ("make", "new", "copy")
+
+
 def _is_made_for_itself(run: Run, event: Event, mask: int) -> bool:
     """Whether what is restored was made by these ranks alone, as a model to predict with."""
     target = event.values.get("object")
     if target is None:
         return False
     makers: dict[What, int] = {}
-    for made, way in events(run.root, "make", "new", "copy"):
+    begun = [found for each in (*run.earlier, run) for found in events(each.root, *_MAKING)]
+    for made, way in begun:
         own = made.values.get("result" if made.kind == "copy" else "object")
         if own is not None and isinstance(own.what, Ref | Term):
             makers.setdefault(own.what, doers(way).mask)
-    if target.what not in makers and (alone := _called_by(run, target)) is not None:
+    if target.what in makers:
+        return not makers[target.what] & ~mask
+    if (alone := _called_by(run, target)) is not None:
         return not alone & ~mask
-    options = _set_as(run, target) if target.what not in makers else [target]
-    return bool(options) and all(not makers.get(each.what, EVERYONE) & ~mask for each in options)
+    options = _set_as(run, target)
+    return bool(options) and all(
+        not makers.get(each.what, _computed_by(run, each)) & ~mask for each in options
+    )
+
+
+def _computed_by(run: Run, value: Value) -> int:
+    made = run.vm.made.get(value.what)
+    return made.mask if made is not None else EVERYONE
 
 
 def _is_set_elsewhere(value: Value | None) -> bool:
     """Whether it is an attribute that its class does not set: a subclass may keep it alone."""
     what = value.what if value is not None else None
     return isinstance(what, Term) and what.op == "of" and isinstance(what.args[0], Ref)
-
-
-def _is_kept_by_these(run: Run, event: Event, apart: Choice) -> bool:
-    """Whether the attribute is set under the same condition alone: the others have none."""
-    source, call = run.source(event.path), event.node
-    if source is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return False
-    if not isinstance(call.func.value, ast.Attribute):
-        return False
-    name = ast.unparse(call.func.value)
-    assigned = (x for x in source.nodes if isinstance(x, ast.Assign))
-    setting = [each for each in assigned if name in map(ast.unparse, each.targets)]
-    asking = [each for each in source.nodes if isinstance(each, ast.If)]
-    by = next((_asked(source, x, call) for x in asking if x is apart.node), set())
-    return bool(setting) and all(any(by & _asked(source, x, s) for x in asking) for s in setting)
-
-
-def _asked(source: Text, node: ast.If, inner: ast.AST) -> set[str]:
-    """What holds, by a condition, where something stands under it, or in what is called there."""
-    test: ast.expr = node.test
-    is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    body = node.orelse if is_not else node.body
-    test = test.operand if isinstance(test, ast.UnaryOp) and is_not else test
-    is_all = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
-    parts = test.values if isinstance(test, ast.BoolOp) and is_all else [test]
-    name = getattr(source.function(inner), "name", None)
-    under = (each for part in body for each in ast.walk(part))
-    found = any(x is inner or (isinstance(x, ast.Call) and _called(x) == name) for x in under)
-    return set(map(ast.unparse, parts)) if found else set()
-
-
-def _called(call: ast.Call) -> str:
-    return ast.unparse(call.func).rpartition(".")[2]
 
 
 def _called_by(run: Run, value: Value) -> int | None:
@@ -295,7 +272,8 @@ def _set_as(run: Run, value: Value) -> list[Value]:
     owner, name = next(held, (None, ""))
     return [
         event.values["value"]
-        for event, _ in events(run.root, "set_attribute")
+        for each in (*run.earlier, run)
+        for event, _ in events(each.root, "set_attribute")
         if event.name == name and event.values["owner"].what == owner
     ]
 
