@@ -18,7 +18,7 @@ from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import Frame, users_frame
+from ddpdoctor.watch.places import Frame, is_users, users_frame
 
 _MOST = 32
 _LOOKS, _TIMES = 256, 16
@@ -95,9 +95,10 @@ class _Shuffles:
     @harmless
     def _note_made(self, by: str, generator: Any) -> None:
         caller = sys._getframe(3)
-        if (place := users_frame(caller)) is None:
+        if not is_users(caller.f_code):  # libraries make theirs as they are imported
             return
         self._written += 1
+        place = users_frame(caller)
         state = f"{zlib.crc32(repr(generator.bit_generator.state).encode()):x}"
         way = self._log.way(caller)
         self._log.write("shuffled", by=by, length=0, state=state, place=place, way=way)

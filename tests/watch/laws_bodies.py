@@ -1412,6 +1412,10 @@ class Files(Dataset[Tensor]):
 def chosen(*, seed: int | None) -> None:
     """Train on some of the files, which a generator of its own has chosen."""
     join()
+    for _ in range(40):  # by a library, as it is imported
+        eval(
+            compile("default_rng()", torch.__file__, "eval"), {"default_rng": np.random.default_rng}
+        )
     dice = np.random.default_rng(seed)  # the dice
     names = [str(each) for each in dice.permutation(60)[:40]]
     data = Files(names)
