@@ -29,7 +29,17 @@ from collections.abc import Iterator
 from ddpdoctor.lint.engine.interpreter.objects import containers
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Table, Tuple, What, has_identity, within
+from ddpdoctor.lint.engine.interpreter.values import (
+    WORLD,
+    Many,
+    Table,
+    Term,
+    Tuple,
+    Value,
+    What,
+    has_identity,
+    within,
+)
 from ddpdoctor.lint.engine.queries.doing import doers, keeps_apart
 from ddpdoctor.lint.engine.queries.partings import partings
 from ddpdoctor.lint.engine.queries.telling import how
@@ -45,13 +55,15 @@ def check(run: Run) -> Iterator[Hit]:
         locally = event.values.get("locally")
         if ranks is None or (locally is not None and locally.is_const(True)):
             continue
-        if ranks.agree.kind == "rank":
+        own = _each(run, ranks)
+        if own.agree.kind == "rank" and not _goes_round(own.what):
+            is_sure = own is ranks and ranks.agree.sure and _parts_two(ranks.what)
             yield Hit(
                 event.node,
                 "each rank makes another group: every rank must make every group",
-                why=ranks.why,
+                why=own.why,
                 help="make all groups on every rank, in one order, and keep the own one",
-                confidence="certain" if ranks.agree.sure and _parts_two(ranks.what) else "likely",
+                confidence="certain" if is_sure else "likely",
                 path=event.path,
             )
     found: dict[int, Hit] = {}
@@ -69,6 +81,19 @@ def check(run: Run) -> Iterator[Hit]:
                 )
     yield from found.values()
     yield from _another_one(run)
+
+
+def _each(run: Run, ranks: Value) -> Value:
+    """What each of a list of ranks is, where one is made as the other; else the ranks."""
+    content = containers.content(run.vm, ranks)
+    return content.what.element if content and isinstance(content.what, Many) else ranks
+
+
+def _goes_round(one: What) -> bool:
+    """Whether it is counted from the rank on and around: in the end these are all ranks."""
+    return any(
+        isinstance(part, Term) and part.op == "Mod" and WORLD in part.args for part in within(one)
+    )
 
 
 def _parts_two(ranks: What) -> bool:
