@@ -224,11 +224,14 @@ def roots(paths: Sequence[str]) -> list[str]:
         return []
     found: dict[str, None] = {}
     folders = list(dict.fromkeys(str(Path(path).parent) for path in paths))
-    # Sources that came without their project's files: what they have in common is their root.
     whole = {folder: Path(os.path.normpath(Path.cwd() / folder)) for folder in folders}
-    common = Path(os.path.commonpath(list(whole.values())))
+    projects = {folder: project_root(path) for folder, path in whole.items()}
+    # Sources that came without their project's files: what they have in common is their root,
+    # but for the whole disk, which nobody could look through.
+    loose = [whole[folder] for folder, root in projects.items() if root is None]
+    common = Path(os.path.commonpath(loose)) if loose else Path("/")
     for folder in folders:
-        root = project_root(whole[folder]) or common
+        root = projects[folder] or (common if common != common.parent else whole[folder])
         # As the files below it are named: what they import is looked for among these.
         base = str(root) if Path(folder).is_absolute() else os.path.relpath(root)
         found[base] = None

@@ -12,6 +12,7 @@ import pytest
 from ddpdoctor.lint.cache import Cache
 from ddpdoctor.lint.engine.interpreter import program
 from ddpdoctor.lint.linter import lint as lint_files
+from ddpdoctor.lint.linter import roots
 from ddpdoctor.report.gravity import FailOn
 from tests.lint.conftest import Lint
 
@@ -585,3 +586,14 @@ def test_an_old_name_that_is_still_read_is_information() -> None:
     unread, old, _ = lint_files([str(sample)]).diagnostics
     assert (unread.finding().severity, old.finding().severity) == ("error", "info")
     assert "still reads" in old.message
+
+
+def test_files_far_apart_are_not_looked_up_in_the_whole_disk(tmp_path: Path) -> None:
+    loose = tmp_path / "loose.py"
+    found = roots([str(loose), str(Path(__file__)), "/srv/elsewhere.py"])
+    assert str(tmp_path) in found
+    assert "/" not in found
+
+
+def test_loose_files_have_what_they_have_in_common_as_their_root(tmp_path: Path) -> None:
+    assert str(tmp_path) in roots([str(tmp_path / "a" / "one.py"), str(tmp_path / "b" / "two.py")])
