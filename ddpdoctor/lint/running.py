@@ -69,7 +69,7 @@ def _of_interest(text: Text, reaching: frozenset[int], library: Library) -> set[
     may_list = SAMPLES.search(text.source.text) is not None
     for node in text.nodes:
         if isinstance(node, ast.ClassDef) and may_list:
-            found |= _giving_samples(node)
+            found |= _giving_samples(text, node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions.append(node)
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -97,11 +97,18 @@ def _of_interest(text: Text, reaching: frozenset[int], library: Library) -> set[
         names |= {each.name for each in new if not each.name.startswith("__")}
 
 
-def _giving_samples(node: ast.ClassDef) -> set[int]:
-    """The lines of the methods of a class that give samples; of its making, where it has none."""
-    methods = {each.name: each.lineno for each in node.body if isinstance(each, ast.FunctionDef)}
+def _giving_samples(text: Text, node: ast.ClassDef) -> set[int]:
+    """The lines of the methods of a class that give samples; of its making, where it has none.
+
+    Where its base has them, that of the method that lists them.
+    """
+    functions = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+    methods = {each.name: each.lineno for each in functions}
     found = {methods[name] for name in ("__getitem__", "__iter__") if name in methods}
-    return found or {methods[name] for name in ("__init__",) if name in methods}
+    found = found or {methods[name] for name in ("__init__",) if name in methods}
+    if found or not node.bases:
+        return found
+    return {each.lineno for each in functions if SAMPLES.search(_written(text, each))}
 
 
 def _last_name(node: ast.expr) -> str:

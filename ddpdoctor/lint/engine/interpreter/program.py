@@ -725,12 +725,14 @@ def _call_alone(
         if "classmethod" in what.flags:
             args = [Value(Class(owner))]
         else:
-            if owner not in made:
+            is_first = owner not in made
+            if is_first:
                 made[owner] = _instance(vm, owner, info)
             if _is_read(vm, owner, info):
-                event = vm.emit("data_set", vm.classes[owner].name, info.node, dataset=made[owner])
-                vm.workers[event] = read_by_workers(vm, {"dataset": made[owner]}, info.node)
+                _read(vm, owner, made[owner], info)
                 return
+            if is_first and _is_read_by_its_base(vm, owner):
+                _read(vm, owner, made[owner], info)
             args = [made[owner]]
             if info.name.endswith(".__init__"):
                 return
@@ -752,10 +754,24 @@ def _call_around(vm: Machine, owner: int, manager: Value) -> None:
             call_function(vm, method.what, [manager, *given], {}, node)
 
 
+def _read(vm: Machine, owner: int, made: Value, info: FunctionInfo) -> None:
+    """A data set is made, and gives its samples."""
+    event = vm.emit("data_set", vm.classes[owner].name, info.node, dataset=made)
+    vm.workers[event] = read_by_workers(vm, {"dataset": made}, info.node)
+
+
 def _is_read(vm: Machine, owner: int, info: FunctionInfo) -> bool:
     """Whether a method makes a data set, or gives its samples: then it does both."""
-    name = info.name.rpartition(".")[2]
-    return name in ("__init__", "__getitem__", "__iter__") and gives_samples(vm, owner)
+    return info.name.rpartition(".")[2] in _READING and gives_samples(vm, owner)
+
+
+def _is_read_by_its_base(vm: Machine, owner: int) -> bool:
+    """Whether a data set leaves it to its base how it is made and read."""
+    own = {getattr(each, "name", "") for each in vm.classes[owner].node.body}
+    return own.isdisjoint(_READING) and gives_samples(vm, owner)
+
+
+_READING = ("__init__", "__getitem__", "__iter__")
 
 
 def unknown_arguments(vm: Machine, info: FunctionInfo, skip: int = 0) -> dict[str, Value]:
