@@ -67,6 +67,7 @@ def check(run: Run) -> Iterator[Hit]:
         for each in (passes(run) if gathers else ())
         if not each.trains
         and all(run.vm.store.get((Ref(one), "#prepared")) is not None for one in each.loaders)
+        and not _leaves_out_what_it_has(each.event.node)
     }
     told: set[int] = set()
     labelled = set(_with_labels(run, evaluated)) if evaluated else set()
@@ -137,6 +138,25 @@ def _is_of(run: Run, gather: Event, over: Pass) -> bool:
         and (loader := run.vm.batches.get(one.what.site)) is not None
         and loader.number in over.loaders
         for one in origins(run, given)
+    )
+
+
+def _leaves_out_what_it_has(loop: ast.AST) -> bool:
+    """Whether a loop asks of what it takes whether it has it already, in what it keeps of it."""
+    asked = {
+        (ast.dump(test.left), ast.dump(test.comparators[0]))
+        for each in ast.walk(loop)
+        if isinstance(each, ast.If)
+        for test in ast.walk(each.test)
+        if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.In | ast.NotIn)
+    }
+    return any(
+        isinstance(each, ast.Call)
+        and isinstance(each.func, ast.Attribute)
+        and each.func.attr in ("add", "append")
+        and each.args
+        and (ast.dump(each.args[0]), ast.dump(each.func.value)) in asked
+        for each in ast.walk(loop)
     )
 
 
