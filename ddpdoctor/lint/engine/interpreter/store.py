@@ -171,10 +171,17 @@ class Store:
         if all(each.what != value.what for each in before):
             self.put(key, Value(Tuple((*before, value))))
 
-    def begin(self, key: Key, value: Value) -> None:
-        """Keep what was there before all that was done, unless something is kept."""
+    def begin(self, key: Key, value: Value, made: Key | None = None) -> None:
+        """Keep what was there before all that was done, unless something is kept.
+
+        It was not there before its owner was made, as `made` was kept of it.
+        """
         if self.get(key) is None:
             self.now[key] = value
+            for layer in self.layers:
+                if made is not None and layer.get(made, value) is None:
+                    layer[key] = None
+                    break
 
     def begin_all(self, writes: Writes, nothing: Value) -> None:
         """The same of several: on a way that does not come here, they are as they are made.

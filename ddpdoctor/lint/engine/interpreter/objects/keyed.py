@@ -221,7 +221,7 @@ def _set_key(vm: Machine, owner: Value, key: Value, value: Value) -> None:
     if isinstance(key.what, Const):
         name = f"[{key.what.value!r}]"
         if vm.conditions and not isinstance(known.what, Tuple):  # on another way it may be there
-            vm.store.begin((owner.what, name), get_key(vm, owner, key))
+            vm.store.begin((owner.what, name), get_key(vm, owner, key), (owner.what, KEYS))
         vm.store.put((owner.what, name), value)
     else:
         old = vm.store.get((owner.what, "*"))
