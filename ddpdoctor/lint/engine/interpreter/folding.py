@@ -256,6 +256,8 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     if agree.divergent and _is_where_it_stands(op, left.what, right.what):
         return Value(term(op.__class__.__name__, left.what, right.what), SAME)
     if isinstance(left.what, Table) or isinstance(right.what, Table):
+        if isinstance(op, ast.Sub) and (without := _without(left, right)) is not None:
+            return without
         one, other = entries(left), entries(right)
         if function and one is not None and other is not None:
             found = tuple(_tried(function, a, b) for a, b in zip(one, other, strict=True))
@@ -280,6 +282,18 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         agree, why = UNKNOWN, None
     name = op.__class__.__name__
     return Value(term(name, _part(left), _part(right)), agree, why)
+
+
+def _without(whole: Value, rank: Value) -> Value | None:
+    """What is left of a sum of which the rank is taken away again that was added."""
+    what = whole.what
+    if not isinstance(what, Term) or what.op != "Add" or whole.agree.kind != "rank":
+        return None
+    first, second = what.args
+    rest = first if second == rank.what else second if first == rank.what else None
+    if rest is None or any(isinstance(each, Table) for each in within(rest)):
+        return None
+    return Value(rest, SAME if whole.agree.sure else UNKNOWN)
 
 
 def _field(value: Value) -> Value:
