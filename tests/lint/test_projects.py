@@ -184,6 +184,27 @@ def test_a_folder_has_modules_without_a_file_of_its_own(
     assert [(each.code, each.confidence) for each in found] == [("DDP401", "certain")]
 
 
+def test_what_who_joins_a_group_sets_in_a_module_is_open_where_nobody_joins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "comm.py").write_text(
+        "import torch.distributed as dist\n_LOCAL = None\n"
+        "def local_rank():\n    if _LOCAL is None:\n        return dist.get_rank()\n"
+        "    return dist.get_rank(group=_LOCAL)\n"
+    )
+    (tmp_path / "launch.py").write_text(
+        "import comm\nimport torch.distributed as dist\n"
+        "def launch(run):\n    dist.init_process_group('nccl')\n"
+        "    comm._LOCAL = dist.new_subgroups()[0]\n    run()\n"
+    )
+    (tmp_path / "look.py").write_text(
+        "import comm\nimport torch\n"
+        "if __name__ == '__main__':\n    torch.cuda.set_device(comm.local_rank())\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert "DDP106" not in {each.code for each in lint(list(collect(["."]))).diagnostics}
+
+
 def test_the_same_is_found_however_the_sources_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def look_up(vm: Machine, name: str) -> Value:
             break
     else:
         scope, found = frame.module.scope, vm.program.global_of(vm, frame.module, name)
-    if vm.alone and scope == frame.module.scope:
+    if scope == frame.module.scope:
         found = vm.program.set_by_then(vm, frame.module, name) or found
     if found is not None:
         return memory.current(vm, found)

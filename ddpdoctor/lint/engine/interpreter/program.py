@@ -279,11 +279,12 @@ class Program:
     def set_by_then(self, vm: Machine, module: Loaded, name: str) -> Value | None:
         """What a name is by the time that a function nobody is seen to call is called.
 
-        Another function may have given it what it is to hold, as `setup()` does: who knows.
+        Another function may have given it what it is to hold, as `setup()` does: who knows. Nor is
+        it known of a program that joins no group what has been done where one is joined.
         """
-        if not vm.alone or (module.scope, name) in vm.store.now:
+        if (vm.joined and not vm.alone) or (module.scope, name) in vm.store.now:
             return None
-        set_later = module.text.set_later.get(name)
+        set_later = module.text.set_later.get(name) if vm.alone else None
         if set_later is None and not self._is_set_by_others(module, name):
             return None
         given = [self._told(vm, module, each) for each in set_later or ()]
