@@ -14,7 +14,10 @@ class Averaging:
         dist.init_process_group("nccl")
         self.rank = int(os.environ["LOCAL_RANK"])
         torch.cuda.set_device(self.rank)
+
+    def build(self):
         self.model = DistributedDataParallel(torch.nn.Linear(4, 1).cuda(), device_ids=[self.rank])
+        self.begin_average()
 
     def begin_average(self):
         if self.options.average:
