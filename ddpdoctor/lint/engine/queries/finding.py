@@ -17,9 +17,9 @@ def is_there_by_then(way: Way) -> bool:
 
     Rank 0 may have looked for it, too, and have found it.
     """
-    missed = list(_missed(way))
-    for event, at in events(way[0].seq, "save", "write", "open") if missed else ():
-        mine = [to for path, to in missed if same_path(path, event.values.get("path"))]
+    sought = list(missed(way))
+    for event, at in events(way[0].seq, "save", "write", "open") if sought else ():
+        mine = [to for path, to in sought if same_path(path, event.values.get("path"))]
         if mine and _makes(event) and doers(at).mask & 1 and doers(at).is_clear("disk"):
             for to in mine:
                 if is_after(at, to) and any(map(synchronises, between(at, to))):
@@ -27,7 +27,7 @@ def is_there_by_then(way: Way) -> bool:
     return False
 
 
-def _missed(way: Way) -> Iterator[tuple[Value, Way]]:
+def missed(way: Way) -> Iterator[tuple[Value, Way]]:
     """The files that who goes a way has looked for and not found, and the ways to the looks."""
     looks = {
         look.values["result"].what: (look.values["path"], to)

@@ -28,8 +28,8 @@ from ddpdoctor.lint.engine.interpreter.objects.containers import OF_A_SET
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value
-from ddpdoctor.lint.engine.queries.doing import doers, is_distributed
-from ddpdoctor.lint.engine.queries.finding import is_there_by_then
+from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_one_after_another
+from ddpdoctor.lint.engine.queries.finding import is_there_by_then, missed
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, mentioned
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -56,8 +56,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         if (isinstance(owner, Ref) and owner in shared) or _are_numbers(run, key):
             continue
-        if is_there_by_then(way):
-            continue
+        if is_there_by_then(way) or (is_one_after_another(way) and any(missed(way))):
+            continue  # the others find what the first has numbered
         told.add(id(event.node))
         yield Hit(
             event.node,
