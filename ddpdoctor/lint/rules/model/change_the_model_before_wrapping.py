@@ -63,6 +63,8 @@ def check(run: Run) -> Iterator[Hit]:
             changed = event.values.get("owner") or event.values["object"]
             if changed.what in made and is_after(at, made[changed.what]):
                 continue  # it is built only now
+            if not _is_unfreezing(event) and _is_of_one_round(run, way):
+                continue  # no optimizer is ever given it
             if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
                 continue
             if "value" in event.values and _is_only_asked(run, event.values["value"]):
@@ -81,6 +83,12 @@ def check(run: Run) -> Iterator[Hit]:
                 help="change the model first, then wrap it (or wrap it again)",
                 path=path,
             )
+
+
+def _is_of_one_round(run: Run, way: Way) -> bool:
+    """Whether it stands in what a model does each time that it is called."""
+    through = {id(event.node) for event, _ in events(run.root, "forward")}
+    return any(isinstance(step.node, Called) and id(step.node.node) in through for step in way)
 
 
 def _is_only_asked(run: Run, added: Value) -> bool:
