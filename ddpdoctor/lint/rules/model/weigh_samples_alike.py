@@ -268,12 +268,15 @@ def _is_own_count(run: Run, value: Value) -> bool:
 
 def _number_in(run: Run, what: What) -> What:
     """A count before it was made a float, or at least one."""
-    step = run.vm.made.get(what)
-    while step is not None and step.by in _SAME_COUNT and step.of:
+    seen: set[What] = set()
+    while what not in seen:  # in a loop it may be made of what it was in the round before
+        seen.add(what)
+        step = run.vm.made.get(what)
+        if step is None or step.by not in _SAME_COUNT or not step.of:
+            break
         what = step.of[0].what
         if isinstance(what, Tuple) and len(what.items) == 1:
             what = what.items[0].what
-        step = run.vm.made.get(what)
     return what
 
 
