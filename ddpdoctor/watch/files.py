@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any
 
 from ddpdoctor.watch.harmless import harmless
-from ddpdoctor.watch.importing import After
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, as_frame, users_frame
 
@@ -51,15 +50,7 @@ def install(log: Log) -> None:
             setattr(numpy, saver, events.around("save", getattr(numpy, saver), "numpy"))
         numpy.load = events.around("load", numpy.load, "numpy")  # type: ignore[attr-defined]
 
-    def of_safetensors(module: Any) -> None:  # what its save_file calls, whoever holds that
-        module.serialize_file = events.around(
-            "save", module.serialize_file, "safetensors", file_at=1, object_at=0
-        )
-
-    if safetensors := sys.modules.get("safetensors.torch"):
-        harmless(of_safetensors)(safetensors)
-    else:
-        sys.meta_path.insert(0, After("safetensors.torch", harmless(of_safetensors)))
+    events.take_in_safetensors()
     os.replace = events.after_rename(os.replace)
     os.rename = events.after_rename(os.rename)
     os.unlink = os.remove = events.after_saving(os.unlink)
@@ -76,6 +67,21 @@ class _Events:
         self._saved: set[str] = set()
         self._often: dict[Frame, tuple[int, float]] = {}
         self._inside = threading.local()
+        self._safetensors: Any = None
+
+    @harmless
+    def take_in_safetensors(self) -> None:
+        """Wrap what its save_file calls, whoever holds that, once it has been imported.
+
+        It is looked for whenever a file is: a finder of ours among Python's would be seen.
+        """
+        module: Any = sys.modules.get("safetensors.torch")
+        if module is self._safetensors or not hasattr(module, "serialize_file"):
+            return
+        self._safetensors = module
+        module.serialize_file = self.around(
+            "save", module.serialize_file, "safetensors", file_at=1, object_at=0
+        )
 
     def around(
         self,
@@ -89,6 +95,7 @@ class _Events:
 
         @functools.wraps(original)
         def call(*args: Any, **kwargs: Any) -> Any:
+            self.take_in_safetensors()
             if not self._is_wanted():
                 return original(*args, **kwargs)
             file = args[file_at] if len(args) > file_at else _named(kwargs)

@@ -136,8 +136,8 @@ def test_all_that_may_part_the_ranks_is_written_with_its_line(
         assert [(call.metric, at(call.place)) for call in rank.plateaus] == [
             (float(rank.rank), line("plateau"))
         ] * 2
-        (copied,) = rank.copies
-        assert at(copied.places[0]) == line("copy")
+        assert [each.again for each in rank.copies] == [False, True]
+        assert {at(each.places[0]) for each in rank.copies} == {line("copy")}
         inside = [sample for sample in rank.samples if sample.wrapper == 0]
         assert inside[0].late == ("0.extra",)
         assert inside[0].noise != inside[1].noise

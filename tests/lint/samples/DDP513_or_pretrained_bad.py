@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoModel
 
 def load(folder):
     path = os.path.join(folder, "checkpoint.pth")
-    if os.path.exists(path):  # <-- DDP513
+    if os.path.exists(path):  # <- DDP513
         saved = torch.load(path, map_location="cpu")
         model = AutoModel.from_config(saved["config"])
         model.load_state_dict(saved["model"])
