@@ -90,6 +90,7 @@ def test_messages_go_both_ways_whatever_strangers_do(met: tuple[Meeting, Post, P
     assert not member.is_full
 
 
+@pytest.mark.thorough
 def test_who_lacks_the_token_and_writes_all_over_the_store_interrupts_and_no_more(
     met: tuple[Meeting, Post, Post],
 ) -> None:
