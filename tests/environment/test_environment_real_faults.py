@@ -470,10 +470,10 @@ print("taken")
     ("name", "bad", "good", "use", "severity"),
     first_of(
         [
+            ("PYTORCH_ALLOC_CONF", "garbage", "expandable_segments:True", USE_ALLOCATOR, "info"),
             # A transport by its right name, for which the keys are missing, or that is not here.
             ("GLOO_DEVICE_TRANSPORT", "TCP_TLS", "TCP", JOIN, "error"),
             ("GLOO_DEVICE_TRANSPORT", "IBVERBS", "TCP", JOIN, "error"),
-            ("PYTORCH_ALLOC_CONF", "garbage", "expandable_segments:True", USE_ALLOCATOR, "info"),
             ("PYTORCH_ALLOC_CONF", "expandable_segments:yes", "max_split_size_mb:64", "", "info"),
         ]
     ),

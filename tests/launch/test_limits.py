@@ -114,6 +114,7 @@ def check(group: ControlGroup, *arguments: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=ENDLESS, check=False)
 
 
+@pytest.mark.thorough
 def test_more_ranks_than_fit_are_refused_before_anything_is_forked_and_the_number_told_works(
     group: ControlGroup,
 ) -> None:

@@ -85,6 +85,7 @@ def slurm(hosts: Network, folder: Path) -> Iterator[dict[str, str]]:
         output.close()
 
 
+@pytest.mark.thorough
 def test_the_example_for_slurm_gives_one_verdict_of_both_hosts(tmp_path: Path) -> None:
     with network(tmp_path) as hosts, slurm(hosts, tmp_path) as where:
         command = hosts.on(1, "sbatch", "--wait", "--output=out", str(EXAMPLE), JOB, "apart")
