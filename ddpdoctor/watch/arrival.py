@@ -67,7 +67,7 @@ def _tell_early_end(run_dir: Path) -> None:
     One that no launcher calls a rank is no rank where others are: it writes beside these.
     """
     unread = _not_begun()
-    if (error := unread or _last_error()) is None:
+    if (error := unread or _uncaught()) is None:
         return
     from ddpdoctor.evidence import ALONE, DEATHS, LOG_NAME, attempt_name
     from ddpdoctor.watch import exceptions, launching, reaping
@@ -101,8 +101,21 @@ def _not_begun() -> OSError | None:
         return error.with_traceback(None)
 
 
+def _uncaught() -> BaseException | None:
+    """The exception that has come through the whole program.
+
+    Who tells of errors, as pytest does, leaves the last of them where Python leaves that.
+    """
+    error = _last_error()
+    trace = error.__traceback__ if error is not None else None
+    return error if trace is None or trace.tb_frame.f_code.co_name in _OUTERMOST else None
+
+
+_OUTERMOST = ("<module>", "_run_module_as_main")
+
+
 def _last_error() -> BaseException | None:
-    """The exception that ends this process; None if none does."""
+    """The last exception that was told; None if none was."""
     error: BaseException | None = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return error
 

@@ -441,6 +441,17 @@ def test_a_helper_that_failed_is_not_what_ended_a_job(ended, tmp_path: Path) -> 
     assert "the job failed: it ended with exit code 3; nothing else was found" in err
 
 
+def test_an_error_that_somebody_told_and_went_on_from_is_not_what_ended_a_job(
+    ended, tmp_path: Path
+) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it():\n    assert False\n")
+    code, _, _ = ended(["python", "-m", "pytest", "-q", "test_it.py"], *AS_JSON)
+    assert code == 1
+    report = report_of(tmp_path)
+    assert report["findings"] == []
+    assert report["failure"] == "the job failed: it ended with exit code 1"
+
+
 @pytest.mark.thorough
 def test_accelerate_that_trains_on_one_process_gets_a_word(ended) -> None:
     command = ["accelerate", "launch", "--cpu", "--num_processes=1", str(JOB), "alone"]
