@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ddpdoctor.lint.engine.interpreter import folding
-from ddpdoctor.lint.engine.interpreter.store import State, Store
+from ddpdoctor.lint.engine.interpreter.store import TOLD, State, Store
 from ddpdoctor.lint.engine.interpreter.tree import (
     Arm,
     Choice,
@@ -399,6 +399,9 @@ class Machine:
             self.computations += 1
             inside, order = self.inside, self.computations
             self.made[value.what] = Made(by, of, node, self.path, inside, order, self.mask)
+            told = self.store.get((of[0].what, TOLD)) if by in _AS_IT_IS and of else None
+            if told is not None:
+                self.store.put((value.what, TOLD), told)
         return value
 
     def note_read(self, owner: Value, key: Value | None = None) -> None:
@@ -871,6 +874,8 @@ def _asked_of_several(condition: Value) -> dict[What, bool]:
     return dict((*asked.items(), *negated.items()))
 
 
+_AS_IT_IS = ("item", "tolist", "numpy", "detach", "cpu", "bool", "int", "float")
+"""By what a tensor gives what it holds, as it is."""
 _OF_SEVERAL = {"Gt": (Const(1),), "GtE": (Const(2),), "NotEq": (Const(1),)}
 _OF_ONE = {"LtE": (Const(1),), "Lt": (Const(2),), "Eq": (Const(1),)}
 

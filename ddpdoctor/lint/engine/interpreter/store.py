@@ -360,19 +360,23 @@ class Store:
 
     def _is_as_sent(self, values: list[Value], states: list[State]) -> bool:
         """Whether who has sent something goes on with it, and all others with what they got."""
-        given: list[What] = []
-        got: list[What] = []
+        given: set[What] = set()
+        got: set[What] = set()
+        is_told = True
         for value, state in zip(values, states, strict=True):
-            sent = state.writes.get((value.what, SENT)) or self.get((value.what, SENT))
+            sent, told = (
+                state.writes.get((value.what, word)) or self.get((value.what, word))
+                for word in (SENT, TOLD)
+            )
             mine = sent.what.items if sent is not None and isinstance(sent.what, Tuple) else ()
             if mine and state.mask & ~mine[1].constant == 0:
-                given.append(mine[0].what)
+                given.add(mine[0].what)
             elif value.agree.kind == "same" and state.mask != EVERYONE:
-                got.append(value.what)
+                got.add(value.what)
+                is_told = is_told and told is not None
             else:
                 return False
-        every = {*given, *got}
-        return bool(given) and (len(every) == 1 or all(isinstance(e, Tensor) for e in every))
+        return bool(given) and (is_told or len(given | got) == 1)
 
     def _are_settled(self, values: list[Value], states: list[State]) -> bool:
         conditions = (each for state in states for each in state.conditions)
