@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import contextlib
+from collections.abc import Iterable
 
 from ddpdoctor.lint.engine.interpreter.iteration import elements
 from ddpdoctor.lint.engine.interpreter.library.facts import inside
 from ddpdoctor.lint.engine.interpreter.machine import Left, Machine, Spent
 from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy, indexing, members
-from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Seq, walk
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Loop, Node, Seq, walk
 from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
@@ -87,21 +88,21 @@ def is_own(vm: Machine, dataset: Value, workers: Seq) -> bool:
         for number in members.parts(vm.store.of, dataset.what)
         for value in vm.store.of(Ref(number)).values()
     )
-    asked = (
-        value
-        for node, _ in walk(workers)
-        for value in (
-            node.values.values()
-            if isinstance(node, Event)
-            else [node.condition]
-            if isinstance(node, Choice)
-            else [node.count]
-            if isinstance(node, Loop)
-            else []
-        )
-    )
+    asked = (value for node, _ in walk(workers) for value in _asked(node))
     every = (each.agree for each in (dataset, *held, *asked))
     return any(each.divergent and each.cause not in BY_ACCIDENT for each in every)
+
+
+def _asked(node: Node) -> Iterable[Value]:
+    """What decides on it, or is handed to it."""
+    match node:
+        case Event():
+            return node.values.values()
+        case Choice():
+            return [node.condition]
+        case Loop():
+            return [node.count]
+    return []
 
 
 BY_ACCIDENT = ("clock", "disk", "exception", "order", "signal")

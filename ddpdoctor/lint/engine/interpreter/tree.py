@@ -207,6 +207,11 @@ def _inside(node: Node) -> list[Seq]:
     return [node.body] if isinstance(node, Loop | Called) else []
 
 
+def caller(way: Way) -> Called | None:
+    """The nearest call of the user's that leads there."""
+    return next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+
+
 def events(root: Seq, *kinds: str) -> Iterator[tuple[Event, Way]]:
     """The events of these kinds, with the way to each."""
     if root.known is None:

@@ -342,8 +342,9 @@ class _Rounds:
             sure = state.sure and all(each.reduced == state.reduced for each in last)
             flag_sure = state.flag_sure and all(each.flag == state.flag for each in last)
             reduced = [number for number, each in enumerate(ends) if each.reduced]
-            if not state.reduced and any(reduced) and (sure or len(reduced) == 1):
-                state = replace(state, reduced=None)  # `i == n - 1`: it has n rounds, one would say
+            is_once = len(reduced) == 1  # `i == n - 1`: it has n rounds, one would say
+            if not state.reduced and max(reduced, default=0) > 0 and (sure or is_once):
+                state = replace(state, reduced=None)
             state = replace(state, sure=sure, flag_sure=flag_sure)
         return [*leaving, (state, "")]
 

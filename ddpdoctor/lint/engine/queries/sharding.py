@@ -11,12 +11,12 @@ from ddpdoctor.lint.engine.interpreter.objects import containers, hierarchy
 from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import (
-    Called,
     Choice,
     Event,
     Loop,
     Seq,
     Way,
+    caller,
     events,
     walk,
 )
@@ -322,13 +322,12 @@ def _comes_of_a_part(run: Run, held: Value) -> bool:
 def _is_made_of_a_part(run: Run, data: Value) -> bool:
     """Whether the function that makes a data set has gone through what is the rank's own part."""
     for made, way in events(run.root, "make"):
-        calls = [step.node for step in way if isinstance(step.node, Called)]
-        if made.values["object"].what != data.what or not calls:
+        maker = caller(way)
+        if made.values["object"].what != data.what or maker is None:
             continue
-        inside = calls[-1].body
-        if any(True for _ in events(inside, "wrap", "forward")):
+        if any(True for _ in events(maker.body, "wrap", "forward")):
             continue
-        overs = (each.values["over"] for each, _ in events(inside, "iterate"))
+        overs = (each.values["over"] for each, _ in events(maker.body, "iterate"))
         if any(_is_own(over, ("shard",), 0) for over in overs):
             return True
     return False

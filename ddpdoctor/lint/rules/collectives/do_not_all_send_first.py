@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, caller, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, RANKS, Const, Term, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.exchanging import never_sent, rings
@@ -75,7 +75,7 @@ def _never_sent(run: Run) -> Iterator[Hit]:
 
 def _asked(way: Way) -> Iterator[Related]:
     """The call that says which tag it is."""
-    called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    called = caller(way)
     if called is not None:
         yield Related.at(called.place, f"{called.name}() is given the tag")
 

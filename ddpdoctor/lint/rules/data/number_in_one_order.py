@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects.containers import OF_A_SET
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Way, caller, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, is_one_after_another
 from ddpdoctor.lint.engine.queries.finding import is_there_by_then, missed
@@ -71,9 +71,8 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _callers(way: Way) -> Iterator[Related]:
     """The nearest call of the user's that leads there: what it hands over can be sorted before."""
-    calls = [step.node for step in way if isinstance(step.node, Called)]
-    for call in calls[-1:]:
-        yield Related.at(call.place, "it is called here")
+    if (called := caller(way)) is not None:
+        yield Related.at(called.place, "it is called here")
 
 
 def _are_numbers(run: Run, key: Value) -> bool:

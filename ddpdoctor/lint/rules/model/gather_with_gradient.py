@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Way, caller, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Term, Value, What
 from ddpdoctor.lint.engine.libraries.torch import PRODUCTS
 from ddpdoctor.lint.engine.queries.wrapping import computed_from, made_by, origins, parts
@@ -105,7 +105,7 @@ def _attached(run: Run, given: Value) -> Value | None:
 
 def _calls(way: Way) -> Iterator[Related]:
     """The call that hands the features over."""
-    called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+    called = caller(way)
     if called is not None:
         yield Related.at(called.place, f"{called.name}() is given them")
 

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.machine import EITHER, Made
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Loop, events
+from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, caller, events
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
     NONE,
@@ -125,7 +125,7 @@ def _taken(run: Run, value: Value) -> Iterator[Related]:
 def _filled(run: Run, place: Place) -> Iterator[Related]:
     """Who hands in the data."""
     for event, way in events(run.root, "change", "set_attribute"):
-        called = next((step.node for step in reversed(way) if isinstance(step.node, Called)), None)
+        called = caller(way)
         if called is not None and event.place == place:
             yield Related.at(called.place, f"{called.name}() is given its data")
             return

@@ -278,11 +278,8 @@ def _count(vm: Machine, owner: Value, things: Value, node: ast.AST) -> None:
     """What there is to be counted is the keys of a Counter."""
     content = containers.content(vm, things)
     held = containers.held(content) if content is not None else (Value(NOTHING),)
-    agree, why = blended([things if content is None else content])
     for each in held:
-        key = Value(
-            each.what, *blended([containers.without_order(each), Value(NOTHING, agree, why)])
-        )
+        key = Value(each.what, *blended([containers.without_order(each), content or things]))
         set_item(vm, owner, key, Value(NOTHING, key.agree, key.why), node)
 
 
