@@ -149,6 +149,7 @@ def test_the_lines_of_a_deadlock_are_found_and_the_job_is_left_alone(start: Star
     assert states <= {psutil.STATUS_SLEEPING, psutil.STATUS_RUNNING}
 
 
+@pytest.mark.thorough
 @needs_py_spy
 def test_a_rank_in_its_data_loader_is_named_and_the_worker_is_no_rank(start: Start) -> None:
     pids = start("loader")

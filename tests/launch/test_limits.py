@@ -218,6 +218,7 @@ def assert_nothing_is_left(group: ControlGroup, temporary: Path) -> None:
     assert [entry.name for entry in temporary.iterdir() if entry.name.startswith("ddp")] == []
 
 
+@pytest.mark.thorough
 def test_a_starter_that_is_killed_while_torch_is_imported_leaves_nothing(
     group: ControlGroup, temporary: Path
 ) -> None:

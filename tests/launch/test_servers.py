@@ -39,6 +39,7 @@ def test_a_torch_that_cannot_be_imported_is_told_in_one_line(
 KILLED = "import os; os.kill(os.getpid(), 9)"
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_as_it_starts_is_replaced(
     family: Family, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_a_folder_goes_though_a_rank_that_is_ending_still_writes_there(tmp_path:
     assert not home.exists()
 
 
+@pytest.mark.thorough
 def test_a_server_that_can_fork_no_more_takes_its_folder_with_it(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom ddpdoctor.launch import server\n"

@@ -146,6 +146,7 @@ def launcher(server: ForkServer) -> Iterator[Launcher]:
     launcher.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("phase", first_of(STAGES[-2::-1]))
 def test_a_rank_that_is_killed_is_named_with_the_signal_and_what_it_did(
