@@ -53,7 +53,10 @@ class _Doctor:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
+        self._before = 0
+        """How many cells the notebook has numbered. Its count alone differs between IPythons."""
         self._cells: list[str] = []
+        """By the number that the notebook shows beside each; "" for those that lint cannot read."""
         self._ran: list[str] = []
         """All of them, as IPython has handed them to Python."""
         self._told: set[Path] = set()
@@ -83,6 +86,7 @@ class _Doctor:
 
     def conclude(self, result: Any) -> None:
         """Tell what went wrong with the ranks of a cell that has ended, and was not told before."""
+        self._before = result.execution_count or self._before  # None: one without a number
         self._over.set()
         if self._attending.is_alive():
             self._attending.join()
@@ -90,8 +94,10 @@ class _Doctor:
 
     def _read(self, info: Any) -> None:
         """Tell what `lint` finds in a cell, after all that ran before it."""
-        self._ran.append(self._shell.transform_cell(str(info.raw_cell)))
-        cells = [*self._cells, str(info.raw_cell)]
+        self._ran += [""] * (self._before - len(self._ran))
+        self._cells += [""] * (self._before - len(self._cells))
+        self._ran[self._before :] = [self._shell.transform_cell(str(info.raw_cell))]
+        cells = [*self._cells[: self._before], str(info.raw_cell)]
         document = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
         options = LintOptions(paths=("-",), stdin_filename=_NAME, jobs=1)
         try:
@@ -135,6 +141,8 @@ class _Doctor:
         """With their places in a file that holds all cells, as nobody can read those of a cell."""
         file, text, begins = self._run_dir / _CELLS, "", dict[str, int]()
         for number, cell in enumerate(self._ran, 1):
+            if not cell:
+                continue
             text += f"# cell {number}\n"
             begins[cell.strip()] = text.count("\n")
             text += f"{cell.rstrip()}\n"
