@@ -85,6 +85,8 @@ class RankEvidence:
     """The launcher's name for this run or attempt, the same on all hosts; "" if there is none."""
     agent: int = 0
     """The process of torchrun's that has started it; 0 where that is not its launcher."""
+    local_world_size: int = 0
+    """How many ranks torchrun has started on its host; 0 where that is not its launcher."""
     parent: int = 0
     """The process that has started it by multiprocessing, and waits for it as it exits; or 0."""
     wanted: int = 0

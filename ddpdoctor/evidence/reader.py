@@ -21,7 +21,7 @@ _BLOCK = 1 << 20
 _LARGEST = 1 << 26
 """Bytes of a log; a rank begins it anew long before."""
 _SCALARS = {
-    **{key: check(int) for key in ("pid", "world_size", "number", "steps")},
+    **{key: check(int) for key in ("pid", "world_size", "local_world_size", "number", "steps")},
     **{key: check(int) for key in ("started", "wanted", "agent", "parent")},
     **{key: check(float) for key in ("t", "waits", "since", "wall")},
     **{key: check(str) for key in ("k", "torch", "python", "boot", "host")},

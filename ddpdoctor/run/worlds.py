@@ -264,14 +264,22 @@ class WatchedWorld:
             if not (self.evidence.restarted and self._company.speaks_elsewhere):
                 lines += self._company.not_seen()
         elif silent and len(silent) < self.evidence.world_size:
-            lines.append(
-                f"{named(silent)} of {self.evidence.world_size} wrote nothing here "
-                "(each host of a job has a doctor of its own)"
+            why = (
+                "before the job ended"
+                if self._was_started_here
+                else "here (each host of a job has a doctor of its own)"
             )
+            lines.append(f"{named(silent)} of {self.evidence.world_size} wrote nothing {why}")
         lines += words.cut_short([r.rank for r in self.evidence.ranks if r.cut_short])
         if not self.evidence.one_time and self._company is None:
             lines.append("some ranks run on other hosts: deadlocks across hosts are not proven")
         return lines
+
+    @property
+    def _was_started_here(self) -> bool:
+        """Whether a launcher on this host has started all of the ranks."""
+        here = max((each.local_world_size for each in self._ours()), default=0)
+        return here == self.evidence.world_size
 
     def _fates(self) -> list[Fate]:
         """How ranks ended: those that their launcher ended because of another are told apart."""
@@ -300,6 +308,8 @@ class Worlds:
         self._deaths = Deaths(run_dir)
         self._memory = OutOfMemory()
         self._noted: list[Death] = []
+        self._asked_to_end: set[int] = set()
+        """Processes that have ended because they were told to."""
         self._next_look = self._newest = 0.0
         self._boot = boot()
         self._is_prepared = False
@@ -317,8 +327,8 @@ class Worlds:
 
     @property
     def importing(self) -> bool:
-        """Some process has begun to import torch, and has not come to the end of it."""
-        return bool(self._importers)
+        """Some process has begun to import torch, and has not come to the end of it by itself."""
+        return not self._asked_to_end.issuperset(self._importers)
 
     @property
     def _importers(self) -> list[int]:
@@ -411,7 +421,9 @@ class Worlds:
 
     def note_deaths(self) -> None:
         """Note who has ended, for the next poll."""
-        self._noted += self._deaths.taken()
+        new = self._deaths.taken()
+        self._noted += new
+        self._asked_to_end |= {each.pid for each in new if each.code in _POLITE}
 
     def poll(self, *, killed_by_us: bool = False) -> None:
         """Look for new worlds, and take in the noted deaths and what else is new of all."""

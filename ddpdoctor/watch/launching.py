@@ -111,11 +111,13 @@ def _is_torchruns() -> bool:
 
 def process() -> dict[str, Any]:
     """Who this process is, with the names of the event that begins its log."""
+    here = os.environ.get("LOCAL_WORLD_SIZE", "") if _is_torchruns() else ""
     return {
         "pid": os.getpid(),
         "boot": boot(),
         "host": os.uname().nodename,
         "agent": os.getppid() if _is_torchruns() else 0,
+        "local_world_size": int(here) if here.isdecimal() else 0,
         "parent": _parent(),
         "wall": time.time(),
         "python": sys.version.split()[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -46,3 +47,17 @@ def test_only_where_ranks_run_elsewhere_and_may_be_met_is_anything_of_it_loaded(
     assert bool(done.stdout.strip()) == loads
     if hosts == "off":
         assert "rank 1 of 2 wrote nothing here (each host of a job" in done.stderr
+
+
+def test_a_rank_that_was_started_here_and_wrote_nothing_is_looked_for_on_no_other_host(
+    tmp_path: Path,
+) -> None:
+    boot = "from ddpdoctor.evidence import boot; print(boot())"
+    mine = subprocess.run([sys.executable, "-c", boot], capture_output=True, text=True, check=True)
+    text = deadlock()[0].replace('"boot": "b"', f'"boot": "{mine.stdout.strip()}"')
+    start, *rest = text.splitlines()
+    by_torchrun = json.dumps(json.loads(start) | {"local_world_size": 2})
+    told = "\n".join((by_torchrun, *rest, ""))
+    command = [sys.executable, "-c", FOLLOW, str(write(tmp_path / "run", {0: told})), "off"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=ENDLESS)
+    assert "rank 1 of 2 wrote nothing before the job ended" in done.stderr

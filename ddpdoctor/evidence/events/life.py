@@ -28,6 +28,7 @@ def start(rank: RankEvidence, given: dict[str, Any], time: float) -> None:
     rank.python = given.get("python") or ""
     rank.world_size, rank.boot = given["world_size"], given["boot"]
     rank.host, rank.agent = given.get("host") or "", given.get("agent") or 0
+    rank.local_world_size = given.get("local_world_size") or 0
     rank.parent = given.get("parent") or 0
 
 
