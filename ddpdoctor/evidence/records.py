@@ -422,6 +422,8 @@ class Plateau:
     metric: float
     place: Place | None
     time: float = 0.0
+    again: bool = False
+    """Whether the same scheduler had been told this very metric just before, with no step since."""
 
 
 @dataclass(frozen=True, slots=True)

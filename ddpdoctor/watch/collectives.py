@@ -59,8 +59,8 @@ _FIRST = 32
 """So many calls from one line are written at once each: a wrong one may end the process."""
 _CLOSELY = 4
 """So many calls from one line are looked at closely, and then the 11th, the 20th, the 37th, ..."""
-_OF_WAYS = 256
-"""And until so many calls from a line, as many of each way to it."""
+_OF_WAY, _OF_WAYS = 6, 256
+"""And so many of each way to a line, until so many calls from it: three each of two in turn."""
 _READ = 4
 """After a sum of losses, so many numbers are looked at as they are read, be it with a graph."""
 _AT_ONCE = 0.05
@@ -157,7 +157,7 @@ class Pending:
         does for several lines is another thing for each of them.
         """
         number = self._calls[line] + 1
-        if number <= _OF_WAYS and way is not None and self._ways[way] < _CLOSELY:
+        if number <= _OF_WAYS and way is not None and self._ways[way] < _OF_WAY:
             return True
         power = number.bit_length() - 1
         return number <= _CLOSELY or number == (1 << power) + power

@@ -133,18 +133,25 @@ def listen_to_plateaus(log: Log) -> None:
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     original: Any = ReduceLROnPlateau.step
-    calls = 0
+    calls, before = 0, (0, 0, 0)
 
     @harmless
-    def note(metric: Any) -> None:
-        nonlocal calls
+    def note(scheduler: Any, metric: Any) -> None:
+        nonlocal calls, before
         calls += 1
+        again, before = before, (id(scheduler), id(metric), log.steps)
         if calls & (calls - 1) == 0:
-            log.write("plateau", number=calls, metric=float(metric), place=users_frame())
+            log.write(
+                "plateau",
+                number=calls,
+                metric=float(metric),
+                place=users_frame(),
+                again=again == before,
+            )
 
     @functools.wraps(original)
     def step(scheduler: Any, metrics: Any, *args: Any, **kwargs: Any) -> Any:
-        note(metrics)
+        note(scheduler, metrics)
         return original(scheduler, metrics, *args, **kwargs)
 
     ReduceLROnPlateau.step = step  # type: ignore[method-assign, assignment]

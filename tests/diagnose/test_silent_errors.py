@@ -239,6 +239,21 @@ def test_a_rank_that_left_passes_and_has_made_fewer_steps_has_skipped_them(
         assert "rank 0 0 and 8; rank 1 1 and 7" in finding.cause
 
 
+@pytest.mark.parametrize(("passes", "code"), [((9, 9, 9), "DDP307"), ((9, 8, 9), "DDP300")])
+def test_a_rank_that_steps_less_often_after_as_many_backward_passes_has_skipped(
+    passes: tuple[int, ...], code: str
+) -> None:
+    found = ranks(apart_from=4)
+    for rank, reductions, steps in zip(found, passes, (9, 8, 9), strict=True):
+        rank.training[0, 0] = replace(rank.training[0, 0], reductions=reductions, steps=steps)
+        rank.samples = [replace(s, gradients={NAMES[0]: f"{s.step}"}) for s in rank.samples]
+    finding = only(found)
+    assert finding.code == code
+    if code == "DDP307":
+        assert (finding.ranks, finding.certainty, lines(finding)[0]) == ((1,), "proven", 40)
+        assert "rank 0 9, rank 1 8, rank 2 9" in finding.cause
+
+
 def test_learning_rates_that_part_are_laid_to_the_metric_of_a_plateau() -> None:
     def parted() -> list[RankEvidence]:
         found = ranks()
@@ -768,6 +783,14 @@ def stepped(apart: float) -> list[RankEvidence]:
 def test_a_plateau_that_is_stepped_with_unlike_metrics_is_told_before_the_rates_part() -> None:
     finding = only(stepped(0.1))
     assert (finding.code, finding.severity, lines(finding)) == ("DDP216", "warning", [50])
+
+
+@pytest.mark.parametrize("times", [3, 2, 1])
+def test_a_plateau_that_is_told_each_metric_once_for_every_rank_is_told(times: int) -> None:
+    found = ranks()
+    for rank in found:
+        rank.plateaus = [Plateau(n, 0.5, at(50), again=(n - 1) % times > 0) for n in (1, 2, 4, 8)]
+    assert [(each.code, lines(each)) for each in said(found)] == [("DDP211", [50])] * (times == 3)
 
 
 @pytest.mark.parametrize(("op", "told"), [("reduce", [50, 49]), ("all_reduce", [50])])

@@ -2067,13 +2067,13 @@ def sum_in_place(totals: Tensor) -> None:
     dist.all_reduce(totals)  # the totals of a meter
 
 
-def metered(*, copied: bool, looped: bool = False) -> None:
-    """Two meters, of a size apart, that one line reduces in turn."""
+def metered(*, copied: bool, looped: bool = False, alike: bool = False) -> None:
+    """Two meters, of a size apart or of one, that one line reduces in turn."""
     rank = join()
     losses, hits = torch.zeros(1), torch.zeros(1)
     for step in range(5):
         losses += 0.5 + step / 8 + rank
-        hits += 32 + 2 * step
+        hits += 0.5 + step / 4 + rank if alike else 32 + 2 * step
         if looped:
             for each in (losses, hits):
                 sum_in_place(each.clone() if copied else each)
@@ -2097,6 +2097,14 @@ def looped_meters_in_place() -> None:
 
 def looped_meters_copied() -> None:
     metered(copied=True, looped=True)
+
+
+def like_meters_in_place() -> None:
+    metered(copied=False, looped=True, alike=True)
+
+
+def like_meters_copied() -> None:
+    metered(copied=True, looped=True, alike=True)
 
 
 def correlated() -> None:

@@ -133,9 +133,12 @@ def test_all_that_may_part_the_ranks_is_written_with_its_line(
         assert [(seed.value, at(seed.place)) for seed in rank.seeds] == [
             (7 + rank.rank, line("seed"))
         ]
-        assert [(call.metric, at(call.place)) for call in rank.plateaus] == [
-            (float(rank.rank), line("plateau"))
-        ] * 2
+        assert [(call.number, call.metric, at(call.place)) for call in rank.plateaus] == [
+            (1, float(rank.rank), line("plateau")),
+            (2, float(rank.rank), line("plateau")),
+            (4, float(rank.rank), line("plateau once more")),
+        ]
+        assert [call.again for call in rank.plateaus] == [False, False, True]
         assert [each.again for each in rank.copies] == [False, True]
         assert {at(each.places[0]) for each in rank.copies} == {line("copy")}
         inside = [sample for sample in rank.samples if sample.wrapper == 0]

@@ -25,6 +25,8 @@ _SEVERAL = 2
 """Of a few sums of many numbers, so many must have grown: gradients are mostly none."""
 _ENOUGH = 2
 """Calls that went on from the one before."""
+_LOOKED_AT, _IN_TURN = 4, 6
+"""Calls of each way that are taken for one total's, or for those of two totals in turn."""
 
 
 @detector(precedence=429)
@@ -68,7 +70,7 @@ def _by_line(rank: RankEvidence) -> dict[tuple[Place, ...], list[Collective]]:
         whole = call.group in rank.groups and len(rank.groups[call.group].ranks) == rank.world_size
         if call.place is not None and _numbers(call) and call.reduce_op == "SUM" and whole:
             found.setdefault((call.place, *call.way), []).append(call)
-    return {way: of[:4] for way, of in found.items()}
+    return {way: of[:_IN_TURN] for way, of in found.items()}
 
 
 def _at(by_way: dict[tuple[Place, ...], list[Collective]], place: Place) -> list[Collective]:
@@ -85,14 +87,20 @@ def _goes_on(calls: list[tuple[Collective, ...]]) -> bool:
     """Whether each of these calls went on from the sum of the one before.
 
     One line may sum two totals in turn, as those of two metrics in a loop: then some number is less
-    than that of the call before, which no number of one total is.
+    than that of the call before, which no number of one total is; or each goes on twice from its
+    own sum, which totals that only grow evenly do not.
     """
-    if not all(map(_is_one_call, calls)):
-        return False
-    mine = [_numbers(call[0]) for call in calls]
+    first = calls[:_LOOKED_AT]
+    mine = [_numbers(call[0]) for call in first]
     turns = 2 if any(a > b for of in pairwise(mine) for a, b in zip(*of, strict=False)) else 1
-    is_enough = len(calls) - turns >= _ENOUGH
-    return is_enough and all(_went_on(calls[first::turns]) for first in range(turns))
+    is_one = len(first) - turns >= _ENOUGH and _go_on(first, turns)
+    return is_one or (len(calls) - 2 >= 2 * _ENOUGH and _go_on(calls, 2))
+
+
+def _go_on(calls: list[tuple[Collective, ...]], turns: int) -> bool:
+    """Whether each went on from the sum of the one so many calls before."""
+    in_turn = (calls[first::turns] for first in range(turns))
+    return all(map(_is_one_call, calls)) and all(map(_went_on, in_turn))
 
 
 def _is_given_again(calls: list[tuple[Collective, ...]]) -> bool:

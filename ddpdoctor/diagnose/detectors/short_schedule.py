@@ -6,6 +6,8 @@ a step for every rank, as one does that accelerate has prepared. Proven where th
 says that it is over. Else it has to count a step for every rank, and to have come to a rate of zero
 while steps were still made, in which nothing is learnt. The other way round, one that was made for
 as many steps as all ranks make together, and counts a rank's own, has come only a part of its way.
+And a plateau scheduler that is told each metric once for every rank takes it for one that has not
+improved: its patience is over too soon.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Iterator
 from ddpdoctor.catalog import Cure, Finding, RankPlace
 from ddpdoctor.diagnose.case import Case, Raised, callers
 from ddpdoctor.diagnose.detecting import detector
-from ddpdoctor.evidence import RankEvidence, Training, named
+from ddpdoctor.evidence import Plateau, RankEvidence, Training, named
 from ddpdoctor.evidence.events.planned import Schedule, ScheduleEnd
 
 _OVER = re.compile(r"Tried to step (\d+) times\. The (?:specified|total) number of .*?is (\d+)")
@@ -126,6 +128,37 @@ def late(case: Case) -> Iterator[Finding]:
             cure=Cure(text="Plan it for a rank's own steps: len(loader) times the epochs."),
         )
         return
+
+
+@detector(precedence=474)
+def told_again(case: Case) -> Iterator[Finding]:
+    """A plateau scheduler is told each metric as often as there are ranks."""
+    ranks = case.evidence.ranks
+    world = len(ranks)
+    if world < 2 or not all(_is_told_often(rank.plateaus, world) for rank in ranks):
+        return
+    numbers = tuple(rank.rank for rank in ranks)
+    place = ranks[0].plateaus[0].place
+    yield Finding(
+        code="DDP211",
+        title="metric-told-again",
+        severity="warning",
+        certainty="proven",
+        ranks=numbers,
+        places=(RankPlace(ranks=numbers, place=place, doing="scheduler.step(metric)"),),
+        cause=f"ReduceLROnPlateau is told each metric {world} times, once for every rank: told "
+        "again, it has not improved, so the learning rate falls too soon.",
+        cure=Cure(
+            text="Do not have this scheduler prepared, or step it once for each metric "
+            "(Accelerator(step_scheduler_with_optimizer=False))."
+        ),
+    )
+
+
+def _is_told_often(calls: list[Plateau], times: int) -> bool:
+    """Whether each metric was told so often, of two or more, as far as the calls are known."""
+    as_often = all(call.again == ((call.number - 1) % times > 0) for call in calls)
+    return as_often and max((call.number for call in calls), default=0) > times
 
 
 def _is_near(plan: int, steps: int) -> bool:

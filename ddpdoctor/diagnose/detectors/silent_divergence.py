@@ -109,6 +109,7 @@ def _reason(found: Divergence) -> _Reason:
     """The first that fits; what is known for certain comes before what is concluded."""
     ways = (
         _skip,
+        _left_out,
         _passed_over,
         _rates,
         _restored,
@@ -295,6 +296,25 @@ def _skip(found: Divergence) -> _Reason | None:
         "rank-local-skip",
         f"some ranks skip an optimizer step that the others take: backward passes until step "
         f"{found.step}: {told}.",
+        "Decide with an all_reduce whether to skip, so that all ranks skip together.",
+        ("step",),
+        skipped,
+    )
+
+
+def _left_out(found: Divergence) -> _Reason | None:
+    """Ranks that have made as many backward passes as the others, and fewer steps of them."""
+    steps = {replica.rank.rank: replica.training.steps for replica in found.replicas}
+    passes = {replica.training.reductions for replica in found.replicas}
+    if found.what != "parameters" or len(passes) > 1 or len(set(steps.values())) < 2:
+        return None
+    skipped = tuple(rank for rank, count in steps.items() if count < max(steps.values()))
+    told = ", ".join(f"rank {rank} {count}" for rank, count in sorted(steps.items()))
+    return _Reason(
+        "DDP307",
+        "rank-local-skip",
+        "some ranks leave out an optimizer step that the others take: of "
+        f"{passes.pop()} backward passes each, steps: {told}.",
         "Decide with an all_reduce whether to skip, so that all ranks skip together.",
         ("step",),
         skipped,
