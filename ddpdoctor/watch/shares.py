@@ -3,8 +3,8 @@
 Who divides a sum by the count of all ranks has to multiply by their number, as DDP averages. Seen
 are the quotients that give one number with a graph, and what comes back to them in the backward
 pass. A window is left out in which something is multiplied by as many as there are ranks, gradients
-are scaled by hand, or a library reduces. Of the graph itself nothing is read: that may run what was
-left for the backward pass.
+are scaled by hand, or a library reduces more than a few numbers: these may be gradients. Of the
+graph itself nothing is read: that may run what was left for the backward pass.
 """
 
 from __future__ import annotations
@@ -69,10 +69,11 @@ class Shares:
     @harmless
     def _sum(self, group: Any, tensor: Any) -> None:
         """This is about to be summed up over the ranks."""
-        self._is_scaled = self._is_scaled or not given.is_direct()
+        is_few = 0 < tensor.numel() <= _FEW
+        self._is_scaled = self._is_scaled or not (is_few or given.is_direct())
         wrappers = [alive for each in self._log.wrappers if (alive := each()) is not None]
         is_of_all = all(each.process_group.size() == group.size() for each in wrappers)
-        if is_of_all and 0 < tensor.numel() <= _FEW and len(self._sums) < _MOST:
+        if is_of_all and is_few and len(self._sums) < _MOST:
             self._sums.append([float(each) for each in tensor.detach().reshape(-1).tolist()])
 
     def _dividing(self, original: Any) -> Any:
@@ -96,32 +97,31 @@ class Shares:
             result.grad_fn.register_prehook(harmless(lambda back: row.update(back=float(back[0]))))
 
     def _multiplying(self, original: Any) -> Any:
-        from torch.distributed import get_world_size
-
-        ranks = get_world_size()
-
         def multiply(*args: Any, **kwargs: Any) -> Any:
             if not self._is_scaled:
-                note(*args)
+                self._note_product(*args)
             return original(*args, **kwargs)
 
-        @harmless
-        def note(*factors: Any) -> None:
-            trained = [each for each in factors if getattr(each, "requires_grad", False)]
-            if not trained or (self._inside() and any(each.dim() for each in trained)):
-                return
-            others = (each for each in factors if not getattr(each, "requires_grad", False))
-            self._is_scaled = any(
-                float(each) == ranks for each in others if not getattr(each, "shape", ())
-            )
-
         return multiply
+
+    @harmless
+    def _note_product(self, *factors: Any) -> None:
+        from torch.distributed import get_world_size
+
+        trained = [each for each in factors if getattr(each, "requires_grad", False)]
+        if not trained or (self._inside() and any(each.dim() for each in trained)):
+            return
+        others = (each for each in factors if not getattr(each, "requires_grad", False))
+        numbers = (each for each in others if not getattr(each, "shape", ()))
+        self._is_scaled = any(float(each) == get_world_size() for each in numbers)
 
     def _scaling(self, original: Any) -> Any:
         def scale(*args: Any, **kwargs: Any) -> Any:
             # Between here and who calls is what stands in place of the original.
             if self._found and is_users(sys._getframe(2).f_code):
                 self._is_scaled = True
+            if not self._is_scaled:
+                self._note_product(*args[:2])
             return original(*args, **kwargs)
 
         return scale

@@ -2471,6 +2471,7 @@ def weighed(
     *,
     count: Callable[[int, int], int] = lambda rank, step: 5 + step % 3 + 2 * rank,
     gradients_by: int = 1,
+    sum_up: Callable[[Tensor], object] = dist.all_reduce,
 ) -> None:
     """Train on a sum over as many targets as this rank has in that step, and the count of all."""
     rank = join()
@@ -2480,7 +2481,7 @@ def weighed(
         own = count(rank, step)
         optimizer.zero_grad()
         of_all = torch.tensor(float(own) / 2) * 2  # of no weight
-        dist.all_reduce(of_all)
+        sum_up(of_all)
         loss_of(model(torch.ones(own, 3)).square().sum(), of_all).backward()
         if gradients_by > 1:
             for parameter in model.parameters():
@@ -2497,6 +2498,26 @@ def divided(total: Tensor, of_all: Tensor) -> Tensor:
 
 def by_the_count_of_all() -> None:
     weighed(divided)
+
+
+def of_a_library(source: str) -> Callable[..., Any]:
+    """A function that no user has written."""
+    made: dict[str, Any] = {"dist": dist}
+    exec(compile(source, torch.__file__, "exec"), made)
+    function: Callable[..., Any] = made["of_all"]
+    return function
+
+
+def by_the_count_that_a_library_sums_up() -> None:
+    weighed(divided, sum_up=of_a_library("def of_all(count): dist.all_reduce(count)"))
+
+
+def scaled_by_a_library() -> None:
+    scale = of_a_library("def of_all(loss): loss *= dist.get_world_size(); return loss")
+    weighed(
+        lambda total, of_all: scale(total / of_all),
+        sum_up=of_a_library("def of_all(count): dist.all_reduce(count)"),
+    )
 
 
 def share_times_ranks() -> None:
