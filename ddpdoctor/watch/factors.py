@@ -71,8 +71,9 @@ def factors(root: Any) -> list[float]:
             if by in counts:
                 found.append(factor)
                 continue
-            if (ranks := _ranks()) > 1 and by / ranks in counts:  # as many as all of them have
-                found.append(factor / ranks)
+            ranks = _ranks()
+            if name == "Div" and ranks > 1 and by / ranks in _counts(below, weighed=True):
+                found.append(factor / ranks)  # by as many as all of them have
                 continue
             rest.append((below, factor * (by if name == "Mul" else 1 / by), depth + 1))
         elif name in _SAME:
@@ -147,13 +148,18 @@ def _before(node: Any) -> float:
     return 0.0
 
 
-def _counts(node: Any) -> tuple[float, ...]:
-    """Of how many terms this is the sum, and of how many samples; none if it is no sum."""
+def _counts(node: Any, *, weighed: bool = False) -> tuple[float, ...]:
+    """Of how many terms this is the sum, and of how many samples; none if it is no sum.
+
+    `weighed`: each term may be multiplied by a number of its own, and of samples nothing is said.
+    """
     while _name(node) in _SAME:
         node = node.next_functions[0][0]
-    if _name(node) == "Sum" and _before(node.next_functions[0][0]) == 1.0:
-        sizes = node._saved_self_sym_sizes
-        return (float(prod(sizes)), float(sizes[0])) if sizes else ()
+    if _name(node) == "Sum" and (sizes := node._saved_self_sym_sizes):
+        by = _before(node.next_functions[0][0])
+        if by == 1.0:
+            return float(prod(sizes)), float(sizes[0])
+        return (float(prod(sizes)),) if weighed and not by else ()
     if getattr(node, "_saved_reduction", 0) == _SUM and hasattr(node, "_saved_target"):
         sizes = node._saved_target.shape
         return (float(prod(sizes)), float(sizes[0])) if sizes else ()

@@ -116,7 +116,11 @@ train(int(os.environ["RANK"]), parser.parse_args().world)
 
 @pytest.mark.parametrize(
     ("by", "said"),
-    [("world", ["warning"]), ("dist.get_world_size()", ["warning"]), ("2", []), ("len(rows)", [])],
+    [
+        *(("world", ["warning"]), ("dist.get_world_size()", ["warning"])),
+        ("(rows.numel() * dist.get_world_size())", ["warning"]),
+        *(("2", []), ("len(rows)", []), ("(rows.numel() * 2)", [])),
+    ],
 )
 def test_a_loss_that_is_divided_by_the_ranks_is_told_and_by_a_weight_is_not(
     tmp_path: Path, by: str, said: list[str]

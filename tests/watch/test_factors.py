@@ -42,6 +42,9 @@ def test_a_mean_that_is_taken_from_a_number_is_as_large_as_it_was(
         (lambda p: 3 * (p.sum() / torch.tensor([36]).sum()), [1.0]),
         (lambda p: p.sum() / 4, [1.0]),
         (lambda p: p.sum() / 8, []),
+        (lambda p: -(p * torch.rand(4, 3)).sum() / 36, [1 / 3]),
+        (lambda p: -(p * torch.rand(4, 3)).sum() / 12, []),
+        (lambda p: (p * 2).sum() / 36, []),
         (
             lambda p: cross_entropy(p, torch.zeros(4, dtype=torch.long), reduction="sum") / 12,
             [1 / 3],

@@ -128,6 +128,12 @@ def _leaves_parts(operation: str, by: What) -> bool:
     return operation in ("Mult", "mul", "mul_") and value == 1 / RANKS
 
 
+def _is_of_all(run: Run, by: What) -> bool:
+    """Whether it is the number of ranks times another number, as that of all their terms."""
+    made = run.vm.made.get(by)
+    return made is not None and made.by == "Mult" and any(_is_share("Div", of) for of in made.of)
+
+
 def _is_count(what: object) -> bool:
     """Whether it is how many samples something holds, or adds up such numbers, or ones."""
     if what == Const(1) or not isinstance(what, Term):
@@ -191,7 +197,7 @@ def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
     if len(of) > 1 and isinstance(of[1], What):
         if _leaves_parts(operation, of[1]):
             return True
-        if operation in _DIVISIONS and of[1] in _sizes(run):
+        if operation in _DIVISIONS and (of[1] in _sizes(run) or _is_of_all(run, of[1])):
             return True
     return bool(of) and operation in _AS_IT_IS and _was_shared_out(run, of[0], depth - 1)
 
