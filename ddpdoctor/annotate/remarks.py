@@ -24,6 +24,9 @@ Remark = Callable[[Finding, Sources], Finding]
 Wanted = Callable[[Text, ast.Call], bool]
 _MOST = 4
 _CALLERS = 3
+_PARTING = ("DDP307", "DDP310", "DDP505", "DDP506")
+"""What parts weights by what no rank has written down: a step left out, a draw, an average."""
+_PARTED = "that the ranks' models differ is proven; why is concluded from the source"
 
 
 def remarked(finding: Finding, sources: Sources) -> Finding:
@@ -565,6 +568,29 @@ def _as_read(finding: Finding, sources: Sources) -> Finding:
     return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
+def _as_it_came(finding: Finding, sources: Sources) -> Finding:
+    """That models part is proven; why is concluded where lint names one thing that parts them."""
+    own = [at.place for at in finding.places if at.place is not None]
+    said = [
+        each
+        for code in _PARTING
+        for each in sources.said(code, own)
+        if each.severity != "info"
+    ]
+    if finding.code != "DDP300" or len({each.code for each in said}) != 1:
+        return finding
+    told = _as_lint_has_it(finding.model_copy(update={"code": said[0].code}), sources)
+    return told.model_copy(
+        update={
+            "title": said[0].name,
+            "certainty": "evidence",
+            "cause": f"{finding.cause} By the source, {said[0].message} (line {said[0].line}).",
+            "cure": Cure(text=said[0].help) if said[0].help else finding.cure,
+            "evidence": (*finding.evidence, _PARTED),
+        }
+    )
+
+
 def _as_said(finding: Finding, sources: Sources) -> Finding:
     """What was seen may be meant: it is told with the lines to which lint gives the same code."""
     if not finding.is_suspicion:
@@ -641,6 +667,7 @@ _REMARKS: dict[str, Remark] = {
     "exception": _given_to_some,
     "unpicklable-spawn-arguments": _spawned,
     "different-models": _built_apart,
+    "silent-divergence": _as_it_came,
     "rates-apart": _rates_set,
     "unused-parameters": _skipped_by,
     "static-graph-changed": _skipped_by,

@@ -966,3 +966,46 @@ def test_the_early_return_that_leaves_out_what_was_gathered_is_told(
     file.write_text(SOME_LOSS.format(nothing=nothing), "utf-8")
     (finding,) = annotate([noted(file, "DDP418", "left-out-of-backward", 6)])
     assert [each.place.line for each in finding.places if each.place] == lines
+
+
+PARTED = """\
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+
+def main(net, batches):
+    dist.init_process_group("gloo")
+    model = DistributedDataParallel(net)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in batches:
+        loss = model(batch).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        {step}
+
+
+main(torch.nn.Linear(2, 1), torch.randn(9, 4, 2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "code", "certainty"),
+    [
+        ("if loss.item() < 3: optimizer.step()", "DDP307", "evidence"),
+        ("optimizer.step()", "DDP300", "proven"),
+    ],
+)
+def test_models_that_part_are_told_with_the_one_thing_that_lint_names(
+    tmp_path: Path, step: str, code: str, certainty: str
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(PARTED.format(step=step), "utf-8")
+    finding = noted(file, "DDP300", "silent-divergence", 8)
+    seen = {"severity": "error", "certainty": "proven"}
+    (found,) = annotate([finding.model_copy(update=seen)])
+    assert (found.code, found.severity, found.certainty) == (code, "error", certainty)
+    assert found.cause.startswith(finding.cause)
+    assert next(each.place.line for each in found.places if each.place) == (
+        14 if code == "DDP307" else 8
+    )

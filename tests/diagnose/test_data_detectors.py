@@ -469,6 +469,14 @@ def test_a_metric_over_padded_shards_is_a_warning() -> None:
     assert lines(finding) == [21, 20, 30, 44]
 
 
+@pytest.mark.parametrize(("rows", "told"), [(37, False), (36, True)])
+def test_a_table_with_a_row_for_each_sample_has_none_twice(rows: int, told: bool) -> None:
+    found = evaluated(37)
+    for rank in found:
+        rank.collectives[-1] = replace(rank.collectives[-1], shapes=((WORLD, rows, 3),))
+    assert [each.code for each in said(found)] == ["DDP208"] * told
+
+
 @pytest.mark.parametrize(
     ("length", "op", "facts"),
     [

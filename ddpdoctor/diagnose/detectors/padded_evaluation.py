@@ -119,14 +119,16 @@ def _metric(rank: RankEvidence, loader: Loader) -> Collective | None:
     """What the user's code sums between a whole pass and the next pass over anything.
 
     Where samples are gathered instead, the surplus may be cut off; so it may be where ranks hand
-    each other files.
+    each other files. And a table with a row for each sample has none twice.
     """
+    length = loader.sampler.length if loader.sampler is not None else 0
     for epoch in loader.epochs.values():
         after = loaders.told_after(rank, epoch)
         if any(c.op in _GATHERED for c in after):
             return None
         sums = (c for c in after if c.op in _REDUCED and c.reduce_op in ("SUM", "AVG", None))
-        found = next((c for c in sums if c.shapes and prod(c.shapes[0]) <= _METRIC), None)
+        small = (c for c in sums if c.shapes and prod(c.shapes[0]) <= _METRIC)
+        found = next((c for c in small if length not in c.shapes[0]), None)
         if found is not None:
             return found
     return None
