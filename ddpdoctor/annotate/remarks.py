@@ -572,10 +572,7 @@ def _as_it_came(finding: Finding, sources: Sources) -> Finding:
     """That models part is proven; why is concluded where lint names one thing that parts them."""
     own = [at.place for at in finding.places if at.place is not None]
     said = [
-        each
-        for code in _PARTING
-        for each in sources.said(code, own)
-        if each.severity != "info"
+        each for code in _PARTING for each in sources.said(code, own) if each.severity != "info"
     ]
     if finding.code != "DDP300" or len({each.code for each in said}) != 1:
         return finding
@@ -663,6 +660,10 @@ _REMARKS: dict[str, Remark] = {
     "averaged-twice": _in_parts,
     "mean-of-means": _counted,
     "accumulation-off-by-one": _synchronised,
+    "accumulation-syncs-every-step": _calling(
+        _is_called("no_sync"), "would leave it out, and never does"
+    ),
+    "rank-divergent-path": _as_lint_has_it,
     "late-parameter": _called_from,
     "exception": _given_to_some,
     "unpicklable-spawn-arguments": _spawned,

@@ -608,7 +608,7 @@ def deal(accelerate, checkpoint, block, x, sampler):
     info = get_worker_info()
     config = accelerate.DataLoaderConfiguration(even_batches=False)
     sampler.set_epoch(1)
-    return checkpoint(block, x)
+    with block.no_sync(): return checkpoint(block, x)
 """
 
 
@@ -619,6 +619,7 @@ def deal(accelerate, checkpoint, block, x, sampler):
         ("uneven-batches", 3),
         ("missing-set-epoch", 4),
         ("marked-ready-twice", 5),
+        ("accumulation-syncs-every-step", 5),
         ("exception", None),
     ],
 )
@@ -966,6 +967,35 @@ def test_the_early_return_that_leaves_out_what_was_gathered_is_told(
     file.write_text(SOME_LOSS.format(nothing=nothing), "utf-8")
     (finding,) = annotate([noted(file, "DDP418", "left-out-of-backward", 6)])
     assert [each.place.line for each in finding.places if each.place] == lines
+
+
+STAMPED = """\
+import time
+import torch
+import torch.distributed as dist
+
+
+def main(net):
+    dist.init_process_group("gloo")
+    folder = f"runs/{time.time()}"
+    if dist.get_rank() == 0:
+        torch.save(net.state_dict(), f"{folder}/best.pt")
+    dist.barrier()
+    net.load_state_dict(torch.load(f"{folder}/best.pt"))
+
+
+main(torch.nn.Linear(2, 1))
+"""
+
+
+def test_a_file_that_each_rank_names_for_itself_is_told_with_the_line_that_names_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "train.py"
+    file.write_text(STAMPED, "utf-8")
+    (found,) = annotate([noted(file, "DDP514", "rank-divergent-path", 12)])
+    lines = [each.place.line for each in found.places if each.place]
+    assert {8, 12} <= {*lines}
 
 
 PARTED = """\

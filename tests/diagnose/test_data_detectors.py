@@ -351,6 +351,23 @@ def test_a_rank_that_ran_out_of_batches_explains_the_deadlock() -> None:
     assert len(finding.consequences) == 2
 
 
+@pytest.mark.parametrize("each", [True, False])
+def test_an_evaluation_needs_all_ranks_where_each_batch_is_gathered(each: bool) -> None:
+    found = uneven()
+    for rank in found:
+        (one,) = rank.loaders
+        (only_pass,) = one.epochs.values()
+        rank.loaders = [
+            replace(one, epochs={1: replace(only_pass, steps=0, graded=False)}),
+        ]
+        gathered = replace(TRAIN, line=33)
+        rank.collectives += [
+            Collective("0", n, "all_gather", only_pass.begun + n / 100, gathered)
+            for n in range(1, only_pass.batches + 1 if each else 2)
+        ]
+    assert ("DDP207" in [finding.code for finding in said(found)]) == each
+
+
 def test_a_deadlock_between_ranks_of_equal_batches_is_not_blamed_on_the_data() -> None:
     found = uneven(drawn=(4, 4, 4, 4))
     waiting(found[0], 14, "all_reduce", 33)

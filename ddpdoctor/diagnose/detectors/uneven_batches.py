@@ -1,8 +1,14 @@
-"""DDP207: one rank has fewer batches than another, and leaves it waiting."""
+"""DDP207: one rank has fewer batches than another, and leaves it waiting.
+
+In training each batch needs all ranks; in any other pass it does where the ranks' own line calls a
+collective for each.
+"""
 
 from __future__ import annotations
 
+import math
 import signal
+from collections import Counter
 from collections.abc import Iterator
 
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -10,7 +16,7 @@ from ddpdoctor.diagnose import loaders, uneven
 from ddpdoctor.diagnose.case import Case, is_casualty
 from ddpdoctor.diagnose.detecting import detector
 from ddpdoctor.diagnose.parting import explain_parting, has_parted, struck
-from ddpdoctor.evidence import RankEvidence, named
+from ddpdoctor.evidence import Epoch, RankEvidence, named
 
 _INTERRUPTED = {signal.SIGINT, signal.SIGTERM}
 _CTRL_C = "KeyboardInterrupt"
@@ -26,7 +32,7 @@ def detect(case: Case) -> Iterator[Finding]:
     if any(rank.joins for rank in case.evidence.ranks):
         return
     for kin in loaders.kin(case.evidence):
-        if len(kin) < len(case.evidence.ranks) or not any(each.trains for each in kin.values()):
+        if len(kin) < len(case.evidence.ranks):
             continue
         if _is_for_want(case) and (counts := _ran_out(case, kin)):
             met = struck(case)
@@ -34,6 +40,8 @@ def detect(case: Case) -> Iterator[Finding]:
             consequences = explain_parting(case)
             how = "ran out of batches first"
             yield _finding(case, kin, counts, how, consequences, is_proven=not met)
+        elif not any(each.trains for each in kin.values()):
+            continue
         elif _was_interrupted(case) and (counts := _will_run_out(case, kin)):
             yield _finding(case, kin, counts, "will run out of batches first", ())
 
@@ -62,7 +70,8 @@ def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
     for number in sorted(set.intersection(*(set(each.epochs) for each in kin.values()))):
         epochs = {rank: loader.epochs[number] for rank, loader in kin.items()}
         ended = [epoch.batches for epoch in epochs.values() if epoch.ended]
-        if not ended or not any(epoch.steps for epoch in epochs.values()):
+        trains = any(epoch.steps for epoch in epochs.values())
+        if not ended or not (trains or _meet_in_each(case, epochs)):
             continue
         counts = {
             rank: epoch.batches
@@ -73,6 +82,17 @@ def _ran_out(case: Case, kin: loaders.Kin) -> dict[int, int] | None:
         if max(counts.values()) > min(ended):
             return counts
     return None
+
+
+def _meet_in_each(case: Case, epochs: dict[int, Epoch]) -> bool:
+    """Whether one line of the ranks' own calls a collective for each batch of this pass."""
+    lines = []
+    for rank in case.evidence.ranks:
+        epoch = epochs[rank.rank]
+        until = epoch.ended or math.inf
+        within = (c.place for c in rank.collectives if epoch.begun < c.begun < until)
+        lines.append({at for at, n in Counter(within).items() if at and n >= epoch.batches > 0})
+    return bool(set.intersection(*lines))
 
 
 def _was_interrupted(case: Case) -> bool:
