@@ -358,9 +358,9 @@ def overwrite(vm: Machine, what: What, agree: Agreement, why: Why | None, node: 
 def get_key(vm: Machine, owner: Value, key: Value) -> Value:
     """`owner[key]` of a dictionary."""
     found = _found(vm, owner, key)
-    for frame in vm.frames if key.what != NOTHING else ():
+    for frame in vm.frames:
         for loop in frame.loops:
-            if loop.turn.what == key.what:
+            if loop.turn is key or loop.turn.what == key.what != NOTHING:
                 loop.looked_up.setdefault(owner.what, memory.current(vm, found))
     return found
 
