@@ -125,7 +125,7 @@ def _elements(vm: Machine, value: Value, node: ast.AST) -> tuple[Value, Value]:
         count = Value(what, SAME) if is_span else value
         if not is_span and indexing.left_over(vm, value):
             count = Value(what, local("data", False), vm.why(indexing.OWN_PART, node, value.why))
-        own = local("data", value.agree.sure) if is_span else SAME
+        own = local(value.agree.cause or "data", value.agree.sure) if is_span else SAME
         first = what.args[:1] if is_span else ()
         return Value(Term("counter", (vm.site(node), *first)), own, value.why), count
     if isinstance(what, Partial):

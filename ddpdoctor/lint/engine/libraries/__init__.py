@@ -65,6 +65,7 @@ WORDS = {
     "distinct": "a constant that is equal to itself alone",
     "salted": "alike everywhere of a number, another in every process of a text",
     "range": "as many numbers as `range` of the same has",
+    "tests": "whether its first argument is of a `type`, as `isinstance` says it",
     "ends": "ends the process",
     "imports": "gives a `module`, or what has a `name` in it, and whether it is there",
     "event": "does what `kind` says: save, load, step, backward, ...",

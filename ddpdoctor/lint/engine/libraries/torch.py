@@ -49,6 +49,7 @@ batch_isend_irecv               unknown
 
 _REST = """
 torch.*                                             pure
+torch.is_tensor                                     tests type=torch.Tensor
 torch.distributed.*                                 unknown
 torch.distributed.TCPStore                          new type=torch.distributed.TCPStore is_master=is_master@3
 torch.distributed.init_device_mesh                  group shape=mesh_shape@1

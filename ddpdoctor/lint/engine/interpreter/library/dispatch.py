@@ -10,12 +10,18 @@ from ddpdoctor.lint.engine.interpreter.library.files import note_file
 from ddpdoctor.lint.engine.interpreter.library.python import of_python
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import members, memory
-from ddpdoctor.lint.engine.interpreter.values import NONE, UNKNOWN, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.values import NONE, UNKNOWN, Lib, Tensor, Value
 
 
 def _range(vm: Machine, call: Call) -> Value:
     """What it is told by name is about how it looks."""
     return of_python(vm, "range", call.args, {}, call.node)
+
+
+def _tests(vm: Machine, call: Call) -> Value:
+    """Of which kind something is, whatever is in it."""
+    kind = Value(Lib(call.effect.option("type")))
+    return of_python(vm, "isinstance", [call.first, kind], {}, call.node)
 
 
 _HANDLERS = {
@@ -24,6 +30,7 @@ _HANDLERS = {
     **events.HANDLERS,
     **sharding.HANDLERS,
     "range": _range,
+    "tests": _tests,
 }
 
 

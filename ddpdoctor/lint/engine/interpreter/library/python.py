@@ -86,7 +86,8 @@ def of_python(
         elif agree.cause == "order":
             pass  # each rank comes to the same parts, in another order
         elif len(args) == 2 and agree.kind == "local" and is_span_of(*bounds):
-            agree = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
+            by = BY_RANK if agree.sure else BY_RANK_LIKELY  # another part, which is as large
+            agree = replace(by, cause=agree.cause)
         return Value(term("range", *bounds), agree, why)
     if name in ("list", "tuple", "iter", "reversed"):
         return _as_list(vm, name, first, node) if args else containers.new_list(vm, node, ())
