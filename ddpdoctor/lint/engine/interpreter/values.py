@@ -11,7 +11,6 @@ times as long to make, and little is made as often.
 from __future__ import annotations
 
 import ast
-import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -389,7 +388,8 @@ _MAX_LOGIC = 6 * _MAX_TERM
 """Of conditions, by whose parts it is known that others contradict them."""
 
 
-_LARGE = itertools.count()
+_LARGE: dict[Term, Term] = {}
+"""What stands for a term that is too large, for as often as it is computed."""
 
 
 def term(op: str, *args: Any) -> Term:
@@ -397,11 +397,12 @@ def term(op: str, *args: Any) -> Term:
     made = Term(op, args)
     if made.size <= (_MAX_LOGIC if op in ("and", "or", "not") else _MAX_TERM):
         return made
-    if op == "Mult" and args[1:] == (WORLD,) and has_identity(args):  # a multiple of it, however
-        return Term(op, (Term("large", (next(_LARGE),)), WORLD))
-    if op == "lib" and has_identity(args):  # what has made it, of whatever
-        return Term(op, (args[0], Term("large", (next(_LARGE),))))
-    return Term("large", (next(_LARGE),)) if has_identity(args) else NOTHING
+    if not has_identity(args):
+        return NOTHING
+    large = _LARGE.setdefault(made, Term("large", (len(_LARGE),)))
+    if op == "Mult" and args[1:] == (WORLD,):  # a multiple of it, however
+        return Term(op, (large, WORLD))
+    return Term(op, (args[0], large)) if op == "lib" else large  # what has made it, of whatever
 
 
 def within(what: object) -> Iterator[object]:
