@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ddpdoctor.lint.engine.interpreter.objects import members
+from ddpdoctor.lint.engine.interpreter.objects import containers, members, memory
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Exit, Seq, Way, events, walk
 from ddpdoctor.lint.engine.interpreter.values import (
@@ -89,7 +89,7 @@ def _filled(run: Run, forward: Seq) -> list[Event]:
     shared = _shared(run, forward)
     for event in changes:
         buffer, by = event.values["buffer"].what, event.values["by"]
-        if buffer in used and _is_own(event) and event not in shared:
+        if buffer in used and _is_own(run, event) and event not in shared:
             follows = any(each.what in filled for each in origins(run, by, "forward"))
             found += [] if follows else [event]
             filled.add(buffer)
@@ -116,7 +116,7 @@ def _put_between(run: Run, forward: Event, way: Way) -> Iterator[Event]:
             rows = (
                 None if isinstance(event.values["key"].what, Const) else event.values["owner"].what
             )
-        elif event.values["buffer"].what == rows and rows in own and _is_own(event):
+        elif event.values["buffer"].what == rows and rows in own and _is_own(run, event):
             is_in_forward = any(step.node is inside for step in there)
             if not is_in_forward and event not in shared and doers(there).mask == EVERYONE:
                 yield event
@@ -154,6 +154,21 @@ def _owner(what: object) -> Ref | None:
     return members.owner_of(what, *_ALL)
 
 
-def _is_own(event: Event) -> bool:
+def _is_own(run: Run, event: Event) -> bool:
+    """Whether it is numbers of the rank's own, which are more than how large its batch is."""
     by = event.values["by"]
-    return isinstance(by.what, Tensor) and by.agree.cause in ("data", "shard", "chance")
+    is_own = isinstance(by.what, Tensor) and by.agree.cause in ("data", "shard", "chance")
+    return is_own and not _is_a_size(run, by)
+
+
+def _is_a_size(run: Run, value: Value) -> bool:
+    """Whether all that makes it the rank's own are sizes, which are alike in full batches."""
+    if isinstance(value.what, Term) and not memory.OF_SIZE.isdisjoint(within(value.what)):
+        return True
+    made = run.vm.made.get(value.what)
+    given = made.of if made is not None else ()
+    if made is not None and made.by.startswith("new_"):  # of the kind of the first
+        contents = (containers.content(run.vm, each) or each for each in given[1:])
+        given = tuple(one for each in contents for one in containers.held(each) or (each,))
+    own = [each for each in given if each.agree.divergent]
+    return bool(own) and all(_is_a_size(run, each) for each in own)
