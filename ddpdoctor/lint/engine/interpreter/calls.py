@@ -199,17 +199,22 @@ def arguments(vm: Machine, node: ast.Call, first: Value | None = None) -> Argume
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
         else:
-            _spread(vm, value, kwargs)
+            _spread(vm, value, kwargs, keyword)
     return args, kwargs
 
 
-def _spread(vm: Machine, value: Value, kwargs: dict[str, Value]) -> None:
+def _spread(vm: Machine, value: Value, kwargs: dict[str, Value], node: ast.AST) -> None:
     if vm.type_of(value) == "dict":
         known = keyed.keys(vm, value)
         if isinstance(known.what, Tuple):
             for key in known.what.items:
                 if isinstance(key.constant, str):
                     kwargs[key.constant] = keyed.get_key(vm, value, key)
+            return
+    if vm.type_of(value) == keyed.NAMESPACE:
+        for name in keyed.options(vm, value):
+            kwargs[name] = members.attribute(vm, value, name, node)
+        if not keyed.may_have_more(vm, value):
             return
     kwargs["**"] = value
 

@@ -249,8 +249,11 @@ def _is_an_option(what: What) -> bool:
 
 def _named_by_each(run: Run) -> Iterator[Hit]:
     """A path of each rank's own that one rank writes and others are meant to find."""
+    starts = any(True for _ in events(run.root, "spawn"))
     told: set[object] = set()
     for event, way in events(run.root, "make_folder", "save"):
+        if starts and not is_spawned(way):
+            continue  # the ranks are handed the name
         path = _path(event)
         if path is None or path.agree.kind != "local" or path.agree.cause not in _OWN_NAMES:
             continue
@@ -300,7 +303,17 @@ def _is_found_as_it_was(run: Run, path: Value) -> bool:
 def _read_by_others(run: Run, path: Value) -> tuple[Event, Way] | None:
     """Where a rank that did not write there loads something from it."""
     read = events(run.root, "load", "list")
-    return next(((e, w) for e, w in read if _is_own(e, path) and doers(w).mask != 1), None)
+    saves = [(_path(e), doers(w).mask) for e, w in events(run.root, "save")]
+    mine = {file.what for file, mask in saves if file is not None and mask == EVERYONE}
+    return next(
+        (
+            (event, way)
+            for event, way in read
+            if _is_own(event, path) and doers(way).mask != 1
+            if cast("Value", _path(event)).what not in mine
+        ),
+        None,
+    )
 
 
 def _sought_by_others(run: Run, path: Value, by: Way) -> tuple[Event, Way] | None:

@@ -44,6 +44,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Value,
     has_identity,
     text,
+    within,
 )
 from ddpdoctor.lint.engine.queries.doing import is_distributed
 from ddpdoctor.lint.engine.queries.paths import is_one_path, same_path
@@ -68,6 +69,8 @@ def check(run: Run) -> Iterator[Hit]:
     for where, save, way, is_new in _pairs(run):
         if id(save.node) in told or not _is_repeated(where, way) or _is_moved(run, save):
             continue
+        if _is_of_this_process(save):
+            continue
         if _is_copied(where, save, way) or _is_saved_before(where, save, way):
             continue
         if not is_new and _is_made_again(run, save, way):
@@ -86,6 +89,15 @@ def check(run: Run) -> Iterator[Hit]:
             fix=_fix(run, save, path),
             path=call.path if call is not None else save.path,
         )
+
+
+def _is_of_this_process(save: Event) -> bool:
+    """Whether no other process comes to such a name: none will look for the file."""
+    parts = within(save.values.get("path", NONE).what)
+    return any(isinstance(x, Term) and x.op == "local" and x.args[0] in _NUMBERS for x in parts)
+
+
+_NUMBERS = ("id", "os.getpid", "uuid.uuid1", "uuid.uuid4")
 
 
 def _removed_before(run: Run) -> Iterator[Hit]:

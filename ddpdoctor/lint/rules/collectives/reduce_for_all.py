@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Arm, Choice, Event, Loop, Node, events, walk
-from ddpdoctor.lint.engine.interpreter.values import EVERYONE, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, FIRST_HOST, Value
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.words import is_world
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -52,7 +52,8 @@ def check(run: Run) -> Iterator[Hit]:
             continue
         places = [each.place for each in value.why.chain()]
         found = next((reductions[place] for place in places if place in reductions), None)
-        if found is not None and doers(way).mask & _decided(node) & ~_root(found):
+        # Who does what rank 0 does on each host means rank 0: a job of one host has no other.
+        if found is not None and doers(way).mask & FIRST_HOST & _decided(node) & ~_root(found):
             del reductions[found.place]
             yield _hit(found, node)
 

@@ -535,7 +535,9 @@ def _copied(
     copy = Value(made)
     if deep is not None:
         deep[number] = copy
-    for name, each in vm.store.of(value.what).items():
+    # What the last copy was given since is not in this one: options lie with the parser.
+    given = keyed.options(vm, value) if vm.type_of(value) == keyed.NAMESPACE else {}
+    for name, each in {**given, **vm.store.of(value.what)}.items():
         vm.store.put((made, name), each if deep is None else _part(vm, each, node, deep))
     return copy
 

@@ -54,7 +54,6 @@ from ddpdoctor.lint.engine.interpreter.values import (
     term,
 )
 from ddpdoctor.lint.engine.libraries.torch import OF_THE_WRAPPER
-from ddpdoctor.lint.engine.trees import keyword
 
 FLAGS = {
     "property": "property",
@@ -543,17 +542,11 @@ def _has(vm: Machine, value: Value, name: str) -> bool | None:
 
 def _has_option(vm: Machine, namespace: Value, name: str) -> bool | None:
     """Whether a command line has this option, None where somebody unknown may have added to it."""
-    options, parser = keyed.options(vm, namespace), vm.store.get((namespace.what, "#parser"))
-    if name in options:
+    if name in keyed.options(vm, namespace):
         return True
-    parts = [vm.object(each) for each in (namespace, parser or NONE)]
-    made = [each for each in parts if each is not None]
     texts = [frame.module.text.source.text for frame in vm.frames]
-    is_open = len(made) < 2 or not options or any(not each.isidentifier() for each in options)
-    is_handed = any(each.number in vm.handed for each in made)
-    takes = any(isinstance(each.node, ast.Call) and keyword(each.node, "parents") for each in made)
     is_set = any(word in text for text in texts for word in ("setattr(", "__dict__", "vars("))
-    return None if is_open or is_handed or takes or is_set else False
+    return None if is_set or keyed.may_have_more(vm, namespace) else False
 
 
 def _is_told_no_epoch(vm: Machine, sampler: Value) -> bool:

@@ -41,6 +41,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     mix,
     term,
 )
+from ddpdoctor.lint.engine.trees import keyword
 
 
 def clear(vm: Machine, made: Value) -> None:
@@ -306,6 +307,20 @@ def options(vm: Machine, namespace: Value) -> dict[str, Value]:
         **{name.removeprefix("--"): value for name, value in given if name.startswith("--")},
         **{name: value for name, value in own if not name.startswith("#")},
     }
+
+
+def may_have_more(vm: Machine, namespace: Value) -> bool:
+    """Whether somebody unknown may have added to the options of a command line."""
+    parser = vm.store.get((namespace.what, "#parser"))
+    named = options(vm, namespace)
+    made = [each for each in map(vm.object, (namespace, parser or NONE)) if each is not None]
+    return (
+        len(made) < 2
+        or not named
+        or any(not each.isidentifier() for each in named)
+        or any(each.number in vm.handed for each in made)
+        or any(isinstance(each.node, ast.Call) and keyword(each.node, "parents") for each in made)
+    )
 
 
 def _told_options(vm: Machine, namespace: Value) -> list[Value]:
