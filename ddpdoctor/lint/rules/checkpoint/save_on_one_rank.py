@@ -72,7 +72,9 @@ def check(run: Run) -> Iterator[Hit]:
         rewritten = [*_rewritten(run)]
         yield from rewritten
         yield from _written_by_all(run, told | {id(each.node) for each in rewritten})
-    for event, way in events(run.root, "save"):
+    # Of one line that is come to in several ways, the way that most ranks go is told.
+    saves = sorted(events(run.root, "save"), key=lambda save: doers(save[1]).mask != EVERYONE)
+    for event, way in saves:
         path = event.values.get("path")
         if path is None or not same_path(path, path):
             continue

@@ -48,8 +48,9 @@ def check(run: Run) -> Iterator[Hit]:
             continue  # who starts the ranks here numbers them, too
         declares = run.source(event.path)
         is_shared = event.path != run.path
-        if is_shared and declares is not None and declares.has_main:
-            continue  # a script of its own, which its own run judges
+        own_script = declares if is_shared and declares and declares.has_main else None
+        if own_script is not None and _is_read(own_script, event.name):
+            continue  # its own run judges
         if is_shared and is_of_one_process(run):
             continue  # the ranks of other programs have the argument
         if not run.is_entry or any(_is_read(text, event.name) for text in _texts(run)):
