@@ -12,8 +12,8 @@ parser.add_argument("--folds", type=int, default=5)
 
 def fit(options, model, batches):
     for step, batch in enumerate(batches):
-        if options.limit and step > options.limit:
-            break  # <-- DDP405
+        if options.limit and step > options.limit:  # <-- DDP405
+            break
         model(batch).sum().backward()
     options.limit = time.time() / 1e6
 

@@ -276,7 +276,8 @@ def _is_fixed(what: object, given: int) -> bool:
     if isinstance(what, Term):
         fixed = what.op in ("Add", "Sub", "Mult") and all(_is_fixed(x, given) for x in what.args)
         was_given = what.op == "parameter" and what.args[:1] == (given,)
-        return fixed or was_given or (what.op == "of" and isinstance(what.args[0], Ref))
+        is_option = what.op == "option" or (what.op == "of" and isinstance(what.args[0], Ref))
+        return fixed or was_given or is_option
     return isinstance(what, Const)
 
 
