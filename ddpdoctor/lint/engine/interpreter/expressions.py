@@ -195,7 +195,7 @@ def _repeated(
     vm.store.put((made, "[]"), Value(items, agree, why))
     is_one = isinstance(content.what, Tuple) and len(content.what.items) == 1
     if is_one and isinstance(element.what, Tensor | Term | Ref):
-        vm.store.put((made, "aliased"), element)
+        vm.store.put((made, containers.ALIASED), element)
     return Value(made, SAME)
 
 
@@ -215,7 +215,7 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
     left = evaluate(vm, node.left)
     result: Value | None = None
     for op, comparator in zip(node.ops, node.comparators, strict=True):
-        right = evaluate(vm, comparator)
+        right = _asked_among(vm, op, comparator)
         rest = left.what if isinstance(left.what, Term) and left.what.op == "Mod" else None
         if rest is not None and indexing.numbers_twice(right.what, rest.args[1]):
             vm.emit("numbered_twice", "", node)
@@ -225,6 +225,13 @@ def _compare(vm: Machine, node: ast.Compare) -> Value:
         left = right
     assert result is not None
     return result
+
+
+def _asked_among(vm: Machine, op: ast.cmpop, node: ast.expr) -> Value:
+    """What is compared with; a set that is written there nobody changes or goes through."""
+    if isinstance(node, ast.Set) and isinstance(op, ast.In | ast.NotIn):
+        return Value(Tuple(_items(vm, node.elts)))
+    return evaluate(vm, node)
 
 
 _OLDEST = (3, 8)
@@ -437,6 +444,9 @@ def _subscript(vm: Machine, node: ast.Subscript) -> Value:
     if any(each.agree.kind == "rank" for each in bounds):
         return indexing.sliced(vm, owner, bounds, node, of_rows=_cuts_rows(node.slice))
     index = evaluate(vm, node.slice)
+    if isinstance(index.what, Tuple) and vm.type_of(owner) != "dict":
+        own = [each for each in (*index.what.items, *bounds) if each.agree.divergent]
+        index = Value(index.what, *blended([index, *own]))
     if isinstance(owner.what, Table):
         one = folding.on_each_rank(operator.getitem, (owner, index))
         if one is not None:
@@ -587,7 +597,7 @@ def _comprehension(vm: Machine, node: ast.AST) -> Value:
     if isinstance(element, ast.Name) and isinstance(one.what, Tensor | Term):
         targets = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
         if element.id not in targets:
-            vm.store.put((made.what, "aliased"), one)
+            vm.store.put((made.what, containers.ALIASED), one)
     return made
 
 

@@ -203,6 +203,20 @@ def is_multiple(number: object) -> bool:
 _PRIMES = (1009, 2003)
 
 
+def added(before: What, after: What) -> int | None:
+    """The number by which a value is more than it was, None where it is another."""
+    total = 0
+    while after != before:
+        if not isinstance(after, Term) or after.op not in ("Add", "Sub"):
+            return None
+        left, by = after.args
+        if not isinstance(by, Const) or not isinstance(by.value, int):
+            return None
+        total += by.value if after.op == "Add" else -by.value
+        after = left
+    return total
+
+
 def in_round(what: object, rank: int, number: int | Mapping[What, Any], unknown: Any = OPEN) -> Any:
     """What a term is for a rank in a round of a loop, `unknown` where that cannot be told.
 

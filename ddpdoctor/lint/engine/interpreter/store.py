@@ -146,6 +146,8 @@ class Store:
     set_at: dict[Key, tuple[ast.AST, Place]] = field(default_factory=dict)
     """Where a name or an attribute was last given a value."""
     joins: dict[What, tuple[Value, ...]] = field(default_factory=dict)
+    ways: dict[What, tuple[What, ...]] = field(default_factory=dict)
+    """What was joined, each of which may have been so itself."""
     """Of what is another thing on each way: all of these, where they are not too many."""
 
     def get(self, key: Key) -> Value | None:
@@ -491,6 +493,7 @@ class Store:
             self.put((joined, ROWS_OF), Value(Tuple(tuple(rows))))
         if any(isinstance(each, Ref) for each in options):
             self.put((joined, OF_OBJECTS), Value(Const(True)))
+        self.ways[joined] = tuple(options)
         several = {one.what: one for each in options.values() for one in self.options(each)}
         several.pop(joined, None)
         if len(several) <= _REMEMBERED:

@@ -61,39 +61,58 @@ def is_made_up(node: ast.AST, condition: Value, way: Way, words: Words) -> bool:
 
 
 class _Turns:
-    """The rounds that a loop counts, and those that are left before anybody hears of them."""
+    """The rounds that a loop counts, and those that are left out before anybody hears of them."""
 
     def __init__(self, loop: Loop, words: Words) -> None:
         self._loop = loop
         self._skips: list[Choice] = []
         self._counters: set[What] = set()
-        test = loop.node.test if isinstance(loop.node, ast.While) else None
-        if test is None:
+        if not isinstance(loop.node, ast.While):
             return
-        asked, has_begun, skips = _spelled(test), False, []
+        sums: list[tuple[What, Way]] = []
+        heard: list[Way] = []
+        skips: list[Choice] = []
+        leaves: list[Choice] = []
         for each, at in walk(loop.body):
             own = not any(isinstance(step.node, Loop | Called) for step in at)
             if isinstance(each, Event):
-                is_sum = each.kind == "add_up" and own and self._counts(each, at, asked)
-                has_begun = has_begun or is_sum or words.hears(each)
+                if words.hears(each):
+                    heard.append(at)
+                elif own and self._is_counted(each):
+                    sums.append((each.values["old"].what, at))
             elif isinstance(each, Exit) and own and not each.is_failure:
-                if has_begun or each.kind != "continue":
+                if each.kind != "continue":
+                    leaves += _choices(at)
+                elif sums or heard:
                     return
-                skips += [step.node for step in at if isinstance(step.node, Choice)]
-        if self._counters:
-            self._skips = skips
+                else:
+                    skips += _choices(at)
+        for _, at in sums:
+            counted = {counter for counter, way in sums if way[-1].seq is at[-1].seq}
+            # Whoever counts a round hears all of it, and nobody else does.
+            if all(any(step.seq is at[-1].seq for step in way) for way in heard):
+                self._leave_out([*skips, *_choices(at)], counted, leaves)
 
-    def _counts(self, event: Event, at: Way, asked: set[str]) -> bool:
-        """Whether something is counted in each round that is not left out, by which it ends."""
-        old, value = event.values["old"].what, event.values["value"].what
-        target = event.node.target if isinstance(event.node, ast.AugAssign) else None
-        if target is None or text(target, 200) not in asked or value != Const(1):
+    def _leave_out(self, skips: list[Choice], counted: set[What], leaves: list[Choice]) -> None:
+        """Take these for what leaves rounds out, if the loop ends by what is counted alone."""
+        ends = [each.condition for each in leaves if each not in skips]
+        asked = [self._loop.count, *ends]
+        if any(self._goes_by(counted, each) for each in asked) and all(
+            self._goes_by(counted, each) for each in ends
+        ):
+            self._skips, self._counters = skips, counted
+
+    def _is_counted(self, event: Event) -> bool:
+        """Whether it adds one to what no round sets to anything else."""
+        if event.kind != "add_up" or event.values["value"].what != Const(1):
             return False
-        if old not in self._loop.counted or old in self._loop.anew:
-            return False
-        if not any(isinstance(step.node, Choice) for step in at):
-            self._counters.add(old)
-        return True
+        old = event.values["old"].what
+        return old in self._loop.counted and old not in self._loop.anew
+
+    def _goes_by(self, counted: set[What], condition: Value) -> bool:
+        """Whether it goes by these, and by nothing else that rounds change."""
+        changed = {each for each in within(condition.what) if each in self._loop.counted}
+        return bool(changed) and changed <= counted
 
     def make_up_for(self, node: ast.AST, condition: Value) -> bool:
         """Whether ranks answer this differently only as some have left out rounds."""
@@ -103,8 +122,11 @@ class _Turns:
         reasons = [each.condition.why for each in self._skips if each.condition.agree.divergent]
         if why is None or not any(each is not None and each.root == why.root for each in reasons):
             return False
-        changed = {each for each in within(condition.what) if each in self._loop.counted}
-        return node is self._loop.node or (bool(changed) and changed <= self._counters)
+        return node is self._loop.node or self._goes_by(self._counters, condition)
+
+
+def _choices(way: Way) -> list[Choice]:
+    return [step.node for step in way if isinstance(step.node, Choice)]
 
 
 def _is_endless(node: Node) -> bool:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects.containers import ALIASED
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import events
 from ddpdoctor.lint.rule import About, Hit, Related
@@ -41,7 +42,7 @@ def check(run: Run) -> Iterator[Hit]:
             made = run.vm.object(outputs) if outputs is not None else None
             if made is None or outputs is None or made.type != "list":
                 continue
-            if run.vm.store.get((outputs.what, "aliased")) is None:
+            if run.vm.store.get((outputs.what, ALIASED)) is None:
                 continue
             yield Hit(
                 made.node,

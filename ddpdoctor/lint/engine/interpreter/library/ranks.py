@@ -97,7 +97,8 @@ def _collective(vm: Machine, call: Call) -> Value:
         keyed.overwrite(vm, given_to_root.what, agree, why, call.node)
     filled = values.get("fills")
     if filled is not None:
-        if _is_dealt_by_another(vm, values.get("dealt")):
+        dealt = values.get("dealt", NONE if call.effect.option("dealt") else None)
+        if _is_dealt_by_another(vm, dealt) or _is_one_for_all(vm, dealt):
             memory.touch(vm, filled, UNKNOWN)  # another rank decides it, for this one and for all
         else:
             why = vm.why("each rank gets its own part", call.node)
@@ -147,6 +148,12 @@ def _is_dealt_by_another(vm: Machine, given: Value | None) -> bool:
     items = held.what.items if isinstance(held.what, Tuple) else ()
     items = (held.what.element,) if isinstance(held.what, Many) else items
     return bool(items) and all(each.is_const(None) for each in items)
+
+
+def _is_one_for_all(vm: Machine, given: Value | None) -> bool:
+    """Whether one thing is scattered, as often as there are ranks."""
+    given = containers.if_any(given) if given is not None else NONE
+    return vm.store.get((given.what, containers.ALIASED)) is not None
 
 
 def _filled(vm: Machine, shared: Value, agree: Agreement, node: ast.AST) -> Value:

@@ -31,6 +31,8 @@ from ddpdoctor.lint.engine.interpreter.values import (
 
 MAX_ITEMS = 16
 CONTAINERS = ("list", "set")
+ALIASED = "aliased"
+"""What a list holds again and again."""
 OF_A_SET = "the order of a set differs between processes"
 
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ddpdoctor.lint.engine.interpreter import folding
 from ddpdoctor.lint.engine.interpreter.calls import call_function
 from ddpdoctor.lint.engine.interpreter.expressions import evaluate
 from ddpdoctor.lint.engine.interpreter.iteration import UNTIL, elements
@@ -165,7 +166,7 @@ def _counted(
         if head is None or begun is None or not isinstance(head.what, Term):
             continue
         values = (state.writes.get(key, NONE) for state in states)
-        added = {_added(head.what, each.what) for each in values}
+        added = {folding.added(head.what, each.what) for each in values}
         yield head.what, (begun.what, added.pop() if len(added) == 1 else None)
 
 
@@ -175,24 +176,19 @@ def _set_anew(vm: Machine, heads: dict[Any, Value | None], states: list[State]) 
         if head is None or not isinstance(head.what, Term):
             continue
         written = [state.writes[key] for state in states if key in state.writes]
-        others = [each for each in written if each.what != head.what]
-        options = (one for each in others for one in vm.store.options(each))
-        if any(_added(head.what, one.what) is None for one in options):
+        if not all(_goes_on(vm, head.what, each.what) for each in written):
             yield head.what
 
 
-def _added(before: What, after: What) -> int | None:
-    """The number by which a value is more than it was, None where it is another."""
-    total = 0
-    while after != before:
-        if not isinstance(after, Term) or after.op not in ("Add", "Sub"):
-            return None
-        left, by = after.args
-        if not isinstance(by, Const) or not isinstance(by.value, int):
-            return None
-        total += by.value if after.op == "Add" else -by.value
-        after = left
-    return total
+def _goes_on(vm: Machine, before: What, after: What, seen: frozenset[What] = frozenset()) -> bool:
+    """Whether a value is more or less of what it was, on each way on which it may have come."""
+    if folding.added(before, after) is not None:
+        return True
+    several = after.options if isinstance(after, Either) else ()
+    ways = [each.what for each in several] or vm.store.ways.get(after, ())
+    if not ways or after in seen:
+        return False
+    return all(_goes_on(vm, before, each, seen | {after}) for each in ways)
 
 
 def _left(vm: Machine, key: Key, values: list[Value | None], count: Value, node: ast.AST) -> Value:

@@ -9,7 +9,14 @@ from ddpdoctor.lint.engine.interpreter.expressions import computed_by, evaluate
 from ddpdoctor.lint.engine.interpreter.machine import Machine
 from ddpdoctor.lint.engine.interpreter.objects import binding, containers, keyed, memory
 from ddpdoctor.lint.engine.interpreter.statements import blocks
-from ddpdoctor.lint.engine.interpreter.values import GRADIENTS, NONE, Lib, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.values import (
+    GRADIENTS,
+    NONE,
+    Const,
+    Lib,
+    Tensor,
+    Value,
+)
 
 
 def expression(vm: Machine, node: ast.Expr) -> bool:
@@ -29,6 +36,8 @@ def assign(vm: Machine, node: ast.Assign) -> bool:
     value = evaluate(vm, node.value)
     if goes_on and isinstance(value.what, Tensor):
         vm.emit("add_up", "", node, old=old, value=value)
+    elif goes_on and (more := folding.added(old.what, value.what)):
+        vm.emit("add_up", "", node, old=old, value=Value(Const(more)))
     for target in node.targets:
         binding.bind(vm, target, value)
     return True
