@@ -9,6 +9,7 @@ somebody packs away is left alone: to read a checkpoint's would run its forward 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from math import prod
 from typing import Any
 
@@ -90,22 +91,31 @@ def factors(root: Any) -> list[float]:
 @harmless
 def outermost(root: Any) -> float:
     """By which number the whole is multiplied in the end."""
-    node, factor = root.grad_fn, 1.0
+    return abs(prod(1 / by if is_divided else by for is_divided, by in _outside(root)))
+
+
+@harmless
+def divisors(root: Any) -> list[float]:
+    """By which numbers the whole is divided in the end, the last first."""
+    return [by for is_divided, by in _outside(root) if is_divided]
+
+
+def _outside(root: Any) -> Iterator[tuple[bool, float]]:
+    """The products with one number that all of it goes through, and whether each is a quotient."""
+    node = root.grad_fn
     for _ in range(_DEEPEST):
         name = "" if _is_packed or node is None else _name(node)
-        by = 1.0
         if name in ("Mul", "Div"):
             below, by = _scaled(node)
-            if sum(each is not None for each, _ in node.next_functions) > 1:
-                by = 0.0  # by what is learnt, too
+            is_learnt = sum(each is not None for each, _ in node.next_functions) > 1
+            if is_learnt or not by:
+                return
+            yield name == "Div", by
+            node = below
         elif name in _SAME:
-            below = node.next_functions[0][0]
+            node = node.next_functions[0][0]
         else:
-            break
-        if not by:
-            break
-        node, factor = below, factor * (by if name != "Div" else 1 / by)
-    return abs(factor)
+            return
 
 
 def _ranks() -> int:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ddpdoctor.watch.aside import is_traced, skip
 from ddpdoctor.watch.digests import is_capturing
-from ddpdoctor.watch.factors import factors, heed_packing, outermost
+from ddpdoctor.watch.factors import divisors, factors, heed_packing, outermost
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import users_frame
@@ -60,7 +60,15 @@ def listen(log: Log, scaling: Scaling, other: Backward) -> None:
         value = float(root.detach()) / scaled
         told = value if -_LARGEST < value < _LARGEST else None
         by, whole = factors(root) or [], (outermost(root) or scaled) / scaled
-        log.write("loss", step=step, value=told, place=users_frame(), factors=by, whole=whole)
+        log.write(
+            "loss",
+            step=step,
+            value=told,
+            place=users_frame(),
+            factors=by,
+            whole=whole,
+            divided=divisors(root) or [],
+        )
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:

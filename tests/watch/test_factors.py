@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from ddpdoctor.watch.factors import factors, outermost
+from ddpdoctor.watch.factors import divisors, factors, outermost
 
 
 def dice(p: Tensor) -> Tensor:
@@ -72,3 +72,10 @@ def test_what_all_of_a_loss_is_multiplied_by_is_seen_whatever_it_is_made_of(
     loss: Callable[[Tensor], Tensor], expected: float
 ) -> None:
     assert outermost(loss(torch.rand(4, 3, requires_grad=True))) == pytest.approx(expected)
+
+
+def test_all_that_a_loss_is_divided_by_is_told_apart() -> None:
+    p = torch.rand(4, 3, requires_grad=True)
+    assert divisors(0.5 * p.mean() / 4 / 8) == [8.0, 4.0]
+    assert divisors(p.mean() / 4 + p.norm()) == []
+    assert divisors(0.25 * p.mean()) == []

@@ -25,4 +25,6 @@ class Loss:
     terms than means."""
     whole: float = 1.0
     """By what all of it was multiplied in the end."""
+    divided: tuple[float, ...] = ()
+    """By which numbers all of it was divided in the end, the last first."""
     time: float = 0.0
