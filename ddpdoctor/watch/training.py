@@ -27,6 +27,7 @@ from ddpdoctor.watch import (
     noise,
     outside,
     probes,
+    rested,
     unheld,
 )
 from ddpdoctor.watch.altered import Altered
@@ -166,6 +167,7 @@ class _Training:
             changes.listen(self.passes)
             changes.listen_to_conversions(self.passes)
             changes.listen_to_resting(self.passes)
+            rested.listen(self.log, self.passes, self._budget)
         passes = Passes(self._built, wrapper)
         self.passes[wrapper] = passes
         passes.sampling = True

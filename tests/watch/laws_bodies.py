@@ -3850,3 +3850,42 @@ def restored_past_the_wrapper() -> None:
     total(model.module(torch.ones(1, 3)).mean().item())
     del model, optimizer, loss
     leave()
+
+
+def rested(*, averaged: bool = False, summed: bool = True) -> None:
+    """Train with batch norms whose statistics DDP does not send, and evaluate in between."""
+    rank = join()
+    torch.manual_seed(0)
+    inner = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Linear(3, 1))
+    model = DistributedDataParallel(inner, broadcast_buffers=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    torch.manual_seed(rank)
+    for _ in range(3):
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torch.randn(4, 3) + rank).square().mean().backward()
+            optimizer.step()
+        model.eval()
+        for buffer in inner.buffers() if averaged else ():
+            if buffer.is_floating_point():
+                dist.all_reduce(buffer)
+                buffer /= 2
+        with torch.no_grad():
+            errors = inner(torch.randn(8, 3)).square().sum()
+        if summed:
+            dist.all_reduce(errors)  # the sum of own errors
+        model.train()
+    del model, optimizer
+    leave()
+
+
+def evaluated_by_own_statistics() -> None:
+    rested()
+
+
+def statistics_averaged() -> None:
+    rested(averaged=True)
+
+
+def evaluated_for_itself() -> None:
+    rested(summed=False)
