@@ -19,6 +19,7 @@ from ddpdoctor.watch import datasets, numbered
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
 from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
+from ddpdoctor.watch.stale import Stale
 
 _LOADERS = 64
 _SAMPLERS = 256
@@ -105,6 +106,7 @@ class Loading:
         self._places: weakref.WeakKeyDictionary[Any, Frame | None] = weakref.WeakKeyDictionary()
         self._loaders: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
         self._numbered = 0
+        self._stale = Stale(log)
         self._told: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         log.passes = self._under_way
 
@@ -165,6 +167,7 @@ class Loading:
         now = time.monotonic()
         current.written = known.epochs <= 64 or now - known.last_begun > _SHORT
         known.last, known.last_begun = current, now
+        self._stale.begins(loader, known.number, known.epochs)
         if current.written and self._lines < _LINES:
             self._lines += 1
             sampler = _distributed(loader)

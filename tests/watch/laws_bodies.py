@@ -25,6 +25,7 @@ from torch.utils.data import (
     DataLoader,
     Dataset,
     DistributedSampler,
+    IterableDataset,
     Sampler,
     TensorDataset,
     random_split,
@@ -3889,3 +3890,38 @@ def statistics_averaged() -> None:
 
 def evaluated_for_itself() -> None:
     rested(summed=False)
+
+
+class ToldTheEpoch(IterableDataset[Tensor]):
+    """Its part of the samples, in another order in each epoch."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank, self.epoch = rank, 0
+
+    def __iter__(self) -> Iterator[Tensor]:
+        dice = torch.Generator().manual_seed(self.epoch)
+        for number in torch.randperm(16, generator=dice).tolist()[self.rank :: 2]:
+            yield torch.full((3,), float(number))
+
+
+def worked(*, kept: bool) -> None:
+    rank = join()
+    data = ToldTheEpoch(rank)
+    loader = DataLoader(data, 4, num_workers=1, persistent_workers=kept)  # the workers
+    model = DistributedDataParallel(nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    for data.epoch in range(3):
+        for batch in loader:
+            optimizer.zero_grad()
+            model(batch).mean().backward()
+            optimizer.step()
+    del model, optimizer, loader
+    leave()
+
+
+def workers_kept() -> None:
+    worked(kept=True)
+
+
+def workers_anew() -> None:
+    worked(kept=False)
