@@ -3,8 +3,9 @@
 Who divides a sum by the count of all ranks has to multiply by their number, as DDP averages. Seen
 are the quotients that give one number with a graph, and what comes back to them in the backward
 pass. A window is left out in which something is multiplied by as many as there are ranks, gradients
-are scaled by hand, or a library reduces more than a few numbers: these may be gradients. Of the
-graph itself nothing is read: that may run what was left for the backward pass.
+are scaled by hand, or a library reduces more than a few numbers, which may be gradients, or what
+has a gradient itself. Of the graph itself nothing is read: that may run what was left for the
+backward pass.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from ddpdoctor.watch import given
 from ddpdoctor.watch.harmless import harmless
 from ddpdoctor.watch.log import Log
-from ddpdoctor.watch.places import Frame, is_users, users_frame
+from ddpdoctor.watch.places import Frame, is_users, outwards, users_frame
 from ddpdoctor.watch.replacing import Replaced
 
 _QUOTIENTS = ("__truediv__", "div")
@@ -70,7 +71,8 @@ class Shares:
     def _sum(self, group: Any, tensor: Any) -> None:
         """This is about to be summed up over the ranks."""
         is_few = 0 < tensor.numel() <= _FEW
-        self._is_scaled = self._is_scaled or not (is_few or given.is_direct())
+        is_known = given.is_direct() or (is_few and not _has_gradient())
+        self._is_scaled = self._is_scaled or not is_known
         wrappers = [alive for each in self._log.wrappers if (alive := each()) is not None]
         is_of_all = all(each.process_group.size() == group.size() for each in wrappers)
         if is_of_all and is_few and len(self._sums) < _MOST:
@@ -125,3 +127,13 @@ class Shares:
             return original(*args, **kwargs)
 
         return scale
+
+
+def _has_gradient() -> bool:
+    """Whether a function with a backward of its own calls, between here and the user's line."""
+    for frame in outwards(sys._getframe(1)):
+        if is_users(frame.f_code):
+            return False
+        if frame.f_code.co_filename.endswith("/torch/autograd/function.py"):
+            return True
+    return False
