@@ -26,15 +26,16 @@ out, commitment = ddp_model(x)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Event, Exit, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref
-from ddpdoctor.lint.engine.queries.holding import excludes, stand_apart
+from ddpdoctor.lint.engine.queries.holding import excludes
 from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand
-from ddpdoctor.lint.engine.queries.sharding import loops
-from ddpdoctor.lint.engine.queries.wrapping import has_graph
+from ddpdoctor.lint.engine.queries.sharding import loops, numbers
+from ddpdoctor.lint.engine.queries.wrapping import has_graph, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="likely")
@@ -43,8 +44,10 @@ ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield the second backward of one forward."""
     done = list(events(run.root, "forward", "backward"))
+    wraps = [event for event, _ in events(run.root, "wrap")]
+    wrappers = {number for event in wraps for number in numbers(event.values["wrapper"])}
     told: set[int] = set()
-    for wrap, _ in events(run.root, "wrap"):
+    for wrap in wraps:
         wrapper, module = wrap.values["wrapper"], wrap.values["module"]
         if run.vm.type_of(wrapper) != members.DDP or not isinstance(wrapper.what, Ref):
             continue
@@ -54,7 +57,9 @@ def check(run: Run) -> Iterator[Hit]:
             if event.kind == "forward":
                 last = [] if event.values["model"].what == wrapper.what else last
                 continue
-            if not has_graph(run, event.values["loss"], {wrapper.what.number}):
+            # What another wrapper was given may have been cut off from this one.
+            of = made_by(event.values["loss"]) & wrappers
+            if of != {wrapper.what.number} or not has_graph(run, event.values["loss"], of):
                 continue
             first = next((each for each, there in last if _comes_after(there, way)), None)
             last.append((event, way))
@@ -77,12 +82,16 @@ def check(run: Run) -> Iterator[Hit]:
 
 def _comes_after(first: Way, second: Way) -> bool:
     """Whether a process may come to the second in the round in which it did the first."""
-    if excludes(first, second) or stand_apart(first, second):
-        return False
     if [id(each) for each in loops(first)] != [id(each) for each in loops(second)]:
         return False
     met = {id(step.seq): step.index for step in second}
+    is_apart = any(
+        isinstance(step.node, Choice) and step.index == met.get(id(step.seq))
+        for step, inside in pairwise(first)
+        if id(inside.seq) not in met
+    )
     between = (
         node for step in first for node in step.seq.items[step.index + 1 : met.get(id(step.seq))]
     )
-    return not any(isinstance(node, Exit) for node in between)
+    is_left = any(isinstance(node, Exit) for node in between)
+    return not (is_apart or is_left or excludes(first, second))
