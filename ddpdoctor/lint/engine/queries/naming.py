@@ -17,6 +17,8 @@ _TRAINING = frozenset({"forward", "backward"})
 def name_of(run: Run, parting: Parting) -> str:
     """The code, "" where it is none of these."""
     agree = parting.condition.agree
+    if parting.instead is not None:
+        return "DDP402"
     if parting.by_rank and parting.mask != (1 << 16) - 1:
         return ""
     kinds = {each.event.kind for each in parting.met}

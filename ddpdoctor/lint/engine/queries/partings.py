@@ -101,6 +101,8 @@ class Parting:
     mask: int = EVERYONE
     """The ranks that do what is met, where that is known."""
     way: Way = ()
+    instead: Met | None = None
+    """What the others do at this place, who come to the same in another order."""
 
     @property
     def why(self) -> Why | None:
@@ -482,16 +484,16 @@ class _ByRank:
     ) -> None:
         spoken = []
         for arm in arms:
-            rank = next((r for r in self.ranks if arm.mask & mask & (1 << r)), None)
-            if rank is None:
-                rank = (arm.mask & mask & -(arm.mask & mask)).bit_length() - 1
-            spoken.append(self.words.of(arm.body, rank)[0])
+            spoken.append(self.words.of(arm.body, self._first(arm.mask & mask))[0])
         if len(spoken) > 1 and all(each == spoken[0] for each in spoken):
             return
         talking = [word for word in spoken if speaks(word)]
         alike = all(letters(each) == letters(talking[0]) for each in talking)
         if len(talking) > 1 and alike and any(has_loops(word) for word in talking):
             return  # a protocol: who sends and who receives stand in different arms
+        if len(talking) > 1 and alike and not any(exits):
+            self._in_another_order(node, arms, mask, way)
+            return
         for arm, word, left in zip(arms, spoken, exits, strict=True):
             if left is not None and left.kind == "raise":
                 continue
@@ -516,6 +518,37 @@ class _ByRank:
                     both=len(talking) > 1,
                     mask=arm.mask & mask,
                     way=way,
+                )
+            )
+
+    def _first(self, mask: int) -> int:
+        """A rank of these."""
+        found = next((rank for rank in self.ranks if mask & (1 << rank)), None)
+        return (mask & -mask).bit_length() - 1 if found is None else found
+
+    def _in_another_order(self, node: Choice, arms: list[Arm], mask: int, way: Way) -> None:
+        """Blame ways on which the same is heard, otherwise ordered."""
+        one, other, *_ = (
+            list(all_met(arm.body.items, self.words.hears))
+            for arm in arms
+            if speaks(self.words.of(arm.body, self._first(arm.mask & mask))[0])
+        )
+        pairs = zip(one, other, strict=False)
+        apart = ((a, b) for a, b in pairs if letter(a.event) != letter(b.event))
+        if (first := next(apart, None)) is not None:
+            self.found.append(
+                Parting(
+                    node.condition,
+                    node.node,
+                    node.test,
+                    node.path,
+                    "",
+                    None,
+                    first[:1],
+                    both=True,
+                    mask=mask,
+                    way=way,
+                    instead=first[1],
                 )
             )
 

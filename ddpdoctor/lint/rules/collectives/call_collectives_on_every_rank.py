@@ -51,7 +51,7 @@ def check(run: Run) -> Iterator[Hit]:
     """Yield the collectives that only some ranks reach."""
     for parting in partings(run):
         filled = filled_by_some(parting)
-        if not parting.by_rank or parting.left == "end":
+        if not parting.by_rank or parting.left == "end" or parting.instead is not None:
             continue
         if parting.repeats and (filled is None or is_decided(parting)):
             continue

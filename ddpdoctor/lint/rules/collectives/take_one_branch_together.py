@@ -2,8 +2,9 @@
 
 ## What it does
 Finds an `if` on the values of a tensor, with nothing reduced before it, whose two ways lead to
-different collectives; and one on whether a file is there, which some rank writes meanwhile, at
-which some ranks alone look, or for which each looks in every round.
+different collectives; one on the rank, whose ways lead to the same in another order; and one on
+whether a file is there, which some rank writes meanwhile, at which some ranks alone look, or for
+which each looks in every round.
 
 ## Why is this bad?
 The tensor differs between ranks, and so does the way they go: one waits in `all_gather`, the other
@@ -36,7 +37,7 @@ from itertools import islice
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.naming import name_of
-from ddpdoctor.lint.engine.queries.partings import Parting, partings
+from ddpdoctor.lint.engine.queries.partings import Met, Parting, partings
 from ddpdoctor.lint.engine.queries.races import found_meanwhile, looks_of, restores
 from ddpdoctor.lint.engine.queries.raising import raised
 from ddpdoctor.lint.engine.queries.telling import decides, decision, operation
@@ -55,6 +56,9 @@ def check(run: Run) -> Iterator[Hit]:
             yield from _seen_by_one_first(run, parting)
         if name_of(run, parting) != ABOUT.code:
             continue
+        if parting.instead is not None:
+            yield _in_another_order(parting, parting.instead)
+            continue
         node, path = decision(run, parting)
         yield Hit(
             node,
@@ -64,6 +68,20 @@ def check(run: Run) -> Iterator[Hit]:
             help="decide on a reduced value, or run the same collectives on both ways",
             path=path,
         )
+
+
+def _in_another_order(parting: Parting, other: Met) -> Hit:
+    """The same collectives on both ways, in another order."""
+    one = parting.met[0]
+    return Hit(
+        one.node,
+        f"some ranks come to {operation(one)} where the others come to {operation(other)}",
+        notes=(Related.at(other.event.place, "the others come here"),),
+        why=parting.why,
+        help="call the same collectives in the same order on every rank",
+        confidence="certain" if parting.sure and one.sure and other.sure else "likely",
+        path=one.path,
+    )
 
 
 def _looked_at_by_some(run: Run, parting: Parting) -> Iterator[Hit]:

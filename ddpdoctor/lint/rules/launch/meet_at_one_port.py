@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Const, Term, Value, within
+from ddpdoctor.lint.engine.interpreter.values import NONE, Const, Term, Value, within
 from ddpdoctor.lint.engine.queries.doing import doers, is_a_default
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -47,7 +47,10 @@ def check(run: Run) -> Iterator[Hit]:
                 picked = (event, way) if _is_its_own(value) and several else None
             elif event.values["name"].is_const("RANK"):
                 is_one_process = isinstance(value.what, Const)
-        elif picked is not None and event.values.get("store") is None:
+            continue
+        if _ends_in_its_own(event.values.get("method", NONE)) and doers(way).mask.bit_count() > 1:
+            picked = event, way
+        if picked is not None and event.values.get("store") is None:
             by, before = picked
             rank = event.values.get("rank")
             if is_one_process:
@@ -68,6 +71,17 @@ def _is_its_own(port: Value) -> bool:
     """Whether the process picks it, whichever way it goes: others may have it from a launcher."""
     joined = (each for each in within(port.what) if isinstance(each, Term) and each.op == "joined")
     return port.agree.kind == "local" and not any(joined)
+
+
+def _ends_in_its_own(address: Value) -> bool:
+    """Whether the port of an address, or a file, is such: two processes of a host have one name."""
+    what = address.what
+    end = what.args[-1] if isinstance(what, Term) and what.op == "text" else NONE.what
+    picked = (each for each in within(end) if isinstance(each, Term) and each.op in _PICKED)
+    return _is_its_own(address) and any(picked)
+
+
+_PICKED = ("local", "drawn")
 
 
 def _is_alone(event: Event, way: Way, starts: set[int]) -> bool:
