@@ -146,9 +146,9 @@ class Store:
     set_at: dict[Key, tuple[ast.AST, Place]] = field(default_factory=dict)
     """Where a name or an attribute was last given a value."""
     joins: dict[What, tuple[Value, ...]] = field(default_factory=dict)
+    """Of what is another thing on each way: all of these, where they are not too many."""
     ways: dict[What, tuple[What, ...]] = field(default_factory=dict)
     """What was joined, each of which may have been so itself."""
-    """Of what is another thing on each way: all of these, where they are not too many."""
 
     def get(self, key: Key) -> Value | None:
         """The value kept under a key."""
