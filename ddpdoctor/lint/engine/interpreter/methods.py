@@ -498,6 +498,9 @@ def call_object(
         return forward(vm, callee, args, kwargs, node)
     if made.type in ("torch.nn.parallel.DistributedDataParallel", "torch.nn.Module"):
         return forward(vm, callee, args, kwargs, node)
+    called = f"{made.type}.__call__"
+    if (effect := vm.library.find(called)) is not None and effect.name == called:
+        return call_library(vm, called, callee, args, kwargs, node)
     kept = vm.store.get((callee.what, "function"))
     if made.type == "scope":
         return _decorated(args, str(objects_scope(vm, callee)))

@@ -68,7 +68,8 @@ WORDS = {
     "tests": "whether its first argument is of a `type`, as `isinstance` says it",
     "ends": "ends the process",
     "imports": "gives a `module`, or what has a `name` in it, and whether it is there",
-    "event": "does what `kind` says: save, load, step, backward, ...",
+    "event": "does what `kind` says: save, load, step, backward, ...; `then` what else, if it is "
+    "`due`",
 }
 
 
@@ -115,7 +116,7 @@ def parse(line: str) -> Effect:
 
 _INNER = re.compile(
     r"(torch\.utils\.data)\.(?:sampler|dataset|dataloader)\."
-    r"|(timm\.utils)\.(?:distributed|model|model_ema|random)\."
+    r"|(timm\.utils)\.(?:cuda|distributed|model|model_ema|random)\."
 )
 """Modules whose names are found in the package, too."""
 

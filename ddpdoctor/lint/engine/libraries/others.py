@@ -93,6 +93,10 @@ timm.utils.reduce_tensor                                collective result=same
 timm.utils.ModelEma                                     event kind=average object=model@0
 timm.utils.ModelEmaV2                                   event kind=average object=model@0
 timm.utils.ModelEmaV3                                   event kind=average object=model@0
+timm.utils.NativeScaler                                 new type=timm.utils.NativeScaler
+timm.utils.NativeScaler.__call__                        event kind=backward loss=loss@0 optimizer=optimizer@1 due=need_update@6 then=step
+timm.utils.ApexScaler                                   new type=timm.utils.ApexScaler
+timm.utils.ApexScaler.__call__                          event kind=backward loss=loss@0 optimizer=optimizer@1 due=need_update@6 then=step
 timm.utils.unwrap_model                                 event kind=unwrap model=model@0 result=unwrap
 timm.utils.is_primary                                   main
 timm.utils.is_global_primary                            main

@@ -29,6 +29,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     NOTHING,
     SAME,
+    TRUE,
     UNKNOWN,
     Const,
     Either,
@@ -297,6 +298,8 @@ def _event(vm: Machine, call: Call) -> Value:
         if any(isinstance(each, Term) and each.op == "loaded" for each in state):
             vm.restored.add(call.owner.what.number)
     event = vm.emit(kind, call.last, call.node, **values)
+    if then := call.effect.option("then"):
+        _go_on(vm, call, then, values)
     if kind == "apply" and call.owner is not None:
         _apply(vm, call.owner, values.get("function", NONE), call.node)
     if call.owner is not None and "buffer" in values:
@@ -370,6 +373,17 @@ def _event(vm: Machine, call: Call) -> Value:
         first = [_kind_of(values.get("type", NONE))] if kind == "device" else []
         return computed(vm, call.name, [*first, *every], agree, why, call.node)
     return loss or Value(identity(vm, call.name, call.args, call.node), SAME)
+
+
+def _go_on(vm: Machine, call: Call, kind: str, values: dict[str, Value]) -> None:
+    """What else is done by one call, where it is due."""
+
+    def goes_on() -> Value:
+        vm.emit(kind, call.last, call.node, **values)
+        return NONE
+
+    due = values.get("due", TRUE)
+    vm.choose(call.node, call.node, due, vm.ways(due, goes_on, lambda: NONE))
 
 
 def _kind_of(device: Value) -> Value:
