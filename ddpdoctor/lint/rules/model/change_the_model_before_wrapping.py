@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.objects import hierarchy, members
 from ddpdoctor.lint.engine.interpreter.program import Run
-from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Way, events
+from ddpdoctor.lint.engine.interpreter.tree import Called, Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import Ref, Tensor, Value, What
 from ddpdoctor.lint.engine.queries.doing import function_of
 from ddpdoctor.lint.engine.queries.order import is_after
@@ -65,7 +65,9 @@ def check(run: Run) -> Iterator[Hit]:
                 continue  # it is built only now
             if not _is_unfreezing(event) and _is_of_one_round(run, way):
                 continue  # no optimizer is ever given it
-            if not _is_below(run, changed, module, inside) or _is_wrapped_again(wraps, module, way):
+            if not _is_below(run, changed, module, inside):
+                continue
+            if _is_wrapped_again(wraps, (wrap, at), way):
                 continue
             if "value" in event.values and _is_only_asked(run, event.values["value"]):
                 continue
@@ -170,5 +172,15 @@ def _is_below(run: Run, changed: Value, module: What, inside: set[int]) -> bool:
     return False
 
 
-def _is_wrapped_again(wraps: list[tuple[Event, Way]], module: What, way: Way) -> bool:
-    return any(each.values["module"].what == module and is_after(way, at) for each, at in wraps)
+def _is_wrapped_again(wraps: list[tuple[Event, Way]], first: tuple[Event, Way], way: Way) -> bool:
+    """Whether what is wrapped is wrapped once more, wherever it was wrapped and then changed."""
+    module, asked = first[0].values["module"].what, _asked(first[1]) | _asked(way)
+    return any(
+        each.values["module"].what == module and is_after(way, at) and _asked(at) <= asked
+        for each, at in wraps
+    )
+
+
+def _asked(way: Way) -> set[What]:
+    """What decides whether one comes there."""
+    return {step.node.condition.what for step in way if isinstance(step.node, Choice)}
