@@ -101,8 +101,12 @@ class Counts:
         return OPEN if OPEN in found else not decides
 
     def truth(self, value: Value) -> bool | None:
-        """Whether a condition holds in this round, None where that cannot be told."""
-        if value.agree.divergent or not self.counts(value.what):
+        """Whether a condition holds in this round, None where that cannot be told.
+
+        What a rank has found on the disk, such as its settings, is a number in all its rounds.
+        """
+        is_own = value.agree.divergent and value.agree.cause != "disk"
+        if is_own or not self.counts(value.what):
             return None
         found = self.number(value.what)
         return None if found is OPEN else bool(found)
