@@ -53,7 +53,7 @@ def check(run: Run) -> Iterator[Hit]:
             continue  # its own run judges
         if is_shared and is_of_one_process(run):
             continue  # the ranks of other programs have the argument
-        if not run.is_entry or any(_is_read(text, event.name) for text in _texts(run)):
+        if _has_unseen_readers(run) or any(_is_read(text, event.name) for text in _texts(run)):
             yield Hit(
                 event.node,
                 "torchrun does not pass --local_rank: it sets LOCAL_RANK in the environment",
@@ -167,9 +167,16 @@ def _is_made_of(run: Run, value: Value, argument: Value) -> bool:
     return argument.what in {value.what, *mentioned(run, value)}
 
 
+def _has_unseen_readers(run: Run) -> bool:
+    """Whether it is a function that nobody calls, of a file whose project is not looked at."""
+    return not run.is_entry and len(run.vm.program.loader.files) < 2
+
+
 def _texts(run: Run) -> Iterator[Text]:
-    for path in sorted(run.vm.files):
-        text = run.source(path)
+    """The files of a program; of a function that nobody is seen to call, all around it."""
+    loader = run.vm.program.loader
+    for path in sorted({*run.vm.files, *(() if run.is_entry else loader.files)}):
+        text = loader.text(path)
         if text is not None:
             yield text
 
