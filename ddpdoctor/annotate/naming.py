@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from ddpdoctor.annotate.rounds import LoopStatement, left_by_others
+from ddpdoctor.annotate.rounds import LoopStatement, is_left_by_a_lap, left_by_others
 from ddpdoctor.annotate.source import Sources, is_foreign
 from ddpdoctor.annotate.text import read
 from ddpdoctor.catalog import Cure, Finding, RankPlace
@@ -233,8 +233,16 @@ def _left_by_some(finding: Finding, sources: Sources) -> Finding | None:
             "went on in it; they have not made equally many rounds, or not the same in each"
         )
         name = _stop(rounds) if isinstance(loop, ast.While) else _uneven(f"{rounds}.")
+        ranks = party.at.ranks
+        if (lap := is_left_by_a_lap(path, loop, party.other.stack)) is not None:
+            at, ranks = sources.place(lap[0], lap[1].lineno), party.other.at.ranks
+            name = _unequal(
+                f"{party.other.waits} runs once for each of `{_head(lap[1])}` "
+                f"({PurePath(at.file).name}:{at.line}), and {here} went on from there: the ranks "
+                "do not have equally many."
+            )
         told = _with_ways(finding, sources)
-        first = RankPlace(ranks=party.at.ranks, place=at, doing=name.doing)
+        first = RankPlace(ranks=ranks, place=at, doing=name.doing)
         return told.model_copy(
             update={
                 "code": name.code,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from ddpdoctor.annotate.text import read
+from ddpdoctor.annotate.text import Function, called, read
 
 LoopStatement = ast.For | ast.AsyncFor | ast.While
 _Line = tuple[str, int]
@@ -31,6 +31,35 @@ def left_by_others(
             behind = source.block(loop)[1:]
             if any(each is there or each in source.around(there) for each in behind):
                 return file, loop
+    return None
+
+
+def is_left_by_a_lap(
+    path: str, loop: LoopStatement, theirs: Sequence[_Line]
+) -> tuple[str, ast.For] | None:
+    """The file and the loop behind this one that the others may have left, to begin this one anew.
+
+    Where both are in one loop, and this one goes through a loader, which has as many for all.
+    """
+    source = read(path)
+    is_lap = source is not None and any(isinstance(p, LoopStatement) for p in source.around(loop))
+    if source is None or not is_lap or not isinstance(loop, ast.For):
+        return None
+    made = (each for origin in source.origins(loop.iter) for each in ast.walk(origin))
+    if not any(isinstance(each, ast.Call) and called(each) == "DataLoader" for each in made):
+        return None
+    for file, line in reversed(theirs):
+        other = read(file)
+        there = other.at(line) if other is not None else None
+        if other is None or there is None:
+            return None
+        for each in (there, *other.around(there)):
+            if isinstance(each, Function):
+                break
+            if any(part is loop for part in ast.walk(each)):
+                return None
+            if isinstance(each, ast.For) and not isinstance(each.iter, ast.Tuple | ast.List):
+                return file, each
     return None
 
 
