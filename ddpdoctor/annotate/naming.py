@@ -380,7 +380,19 @@ def _name(finding: Finding, reason: Reason, party: Party, sources: Sources) -> N
         return _skip(f"the step {_because(reason)}")
     if reason.left in ("break", "return", "end"):
         return _stop(f"the loop {_because(reason)}")
+    if _is_a_farewell(reason):
+        return _stop(f"{party.waits} {_because(reason)}, and leaves the loop after that")
     return _by_value(reason, party)
+
+
+def _is_a_farewell(reason: Reason) -> bool:
+    """Whether the arm that is taken leaves the loop around it in the end."""
+    if reason.turn.shape != "arm" or not reason.in_loop:
+        return False
+    choice = reason.turn.node.node
+    arms = (choice.body, choice.orelse) if isinstance(choice, ast.If) else ()
+    taken = arms[reason.turn.arm] if reason.turn.arm < len(arms) else []
+    return bool(taken) and isinstance(taken[-1], ast.Break | ast.Return)
 
 
 def _is_a_round(reason: Reason, party: Party) -> bool:

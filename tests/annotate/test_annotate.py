@@ -1308,3 +1308,35 @@ def learn(model, reader):
     assert refined.code == code
     if code == "DDP207":
         assert (refined.certainty, refined.place) == ("evidence", script.place("the loop", "learn"))
+
+
+REQUEUE = """
+import signal
+class Job:
+    def __init__(self):
+        self.asked = False
+        signal.signal(signal.SIGUSR1, self.hear)
+    def hear(self, number, frame):
+        self.asked = True
+    def run(self, model, steps):
+        for step in range(steps):
+            model(step).backward()  # the backward
+            if self.asked:  # the question
+                dist.barrier()  # the barrier
+                {then}
+def main(model):
+    Job().run(model, 9)  # the run
+main(torch.nn.Linear(2, 1))
+"""
+
+
+@pytest.mark.parametrize(("then", "is_stop"), [("return", True), ("break", True), ("pass", False)])
+def test_an_arm_that_leaves_the_loop_in_the_end_decides_when_to_stop(
+    tmp_path: Path, then: str, is_stop: bool
+) -> None:
+    script = Script(tmp_path, PREAMBLE + REQUEUE.replace("{then}", then))
+    waits = script.at(1, "barrier #9", "the run", "the barrier")
+    trains = script.at(0, "all_reduce #9 (backward)", "the run", "the backward")
+    refined = only(finding(waits, trains.model_copy(update={"phase": "backward"})))
+    assert (refined.code == "DDP405") == is_stop
+    assert script.place("the question", "Job.run") in [each.place for each in refined.places]
