@@ -42,6 +42,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     Lib,
     ModuleRef,
     Ref,
+    Tensor,
     Term,
     Value,
 )
@@ -87,6 +88,8 @@ def check(run: Run) -> Iterator[Hit]:
                 continue
             done.add(sampler)
             made_by = samplers[sampler]
+            if _is_sent_anew(made_by, again[0]):
+                continue
             yield Hit(
                 made_by.node,
                 "nothing calls set_epoch() on this sampler: every epoch has the same order",
@@ -100,6 +103,17 @@ def check(run: Run) -> Iterator[Hit]:
     yield from _handed_out_again(run, told | done)
     yield from _own(run, told)
     yield from _told_to_some(run, samplers)
+
+
+def _is_sent_anew(sampler: Event, epochs: Loop) -> bool:
+    """Whether each epoch has a sampler of its own, for a set that a rank has sent in it.
+
+    Who sends a set once more has made another, and may have shuffled it.
+    """
+    of = sampler.values.get("dataset")
+    is_sent = any("broadcast" in event.name for event, _ in events(epochs.body, "collective"))
+    is_new = any(event is sampler for event, _ in events(epochs.body, "new"))
+    return is_new and is_sent and of is not None and isinstance(of.what, Tensor)
 
 
 def _handed_out_again(run: Run, told: set[int]) -> Iterator[Hit]:
