@@ -14,8 +14,8 @@ def share(sums, counts):
 
 
 def told(centres, sums, counts, is_first):
-    if is_first:
-        dist.broadcast(centres, src=0)  # <-- DDP402
+    if is_first:  # <-- DDP402
+        dist.broadcast(centres, src=0)
         share(sums, counts)
     else:
         share(sums, counts)

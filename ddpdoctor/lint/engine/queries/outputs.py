@@ -54,30 +54,9 @@ def computed_from_parts(run: Run, inside: Set[int]) -> Iterator[tuple[Event, lis
     for number, done in calls.items():
         if -1 in given[number] or not learns(run, Ref(number)):
             continue
-        own = {id(each.node) for each in done} | _for_nobody(run, done[0])
+        own = {id(each.node) for each in done}
         nodes = [node for site in given[number] for node in used.get(site, ())]
         yield done[0], [node for node in nodes if id(node) not in own]
-
-
-def _for_nobody(run: Run, call: Event) -> set[int]:
-    """The nodes of what is computed around a call for names that nobody reads."""
-    function, read = _read_around(run, call)
-    made = [
-        each
-        for each in (ast.walk(function) if function is not None else ())
-        if isinstance(each, ast.Assign)
-        and all(isinstance(target, ast.Name) and target.id not in read for target in each.targets)
-    ]
-    return {id(node) for each in made for node in ast.walk(each.value)}
-
-
-def _read_around(run: Run, call: Event) -> tuple[ast.AST | None, set[str]]:
-    """The function around a call, and the names that it reads; None where none is known."""
-    source = run.source(call.path)
-    function = source.function(call.node) if source is not None else None
-    nodes = ast.walk(function) if function is not None else ()
-    read = {each.id for each in nodes if isinstance(each, ast.Name) and _is_read(each)}
-    return (None, set()) if read & {"locals", "vars", "eval", "exec"} else (function, read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +90,14 @@ def dropped(run: Run, inside: Set[int]) -> Iterator[Dropped]:
 
 
 def _unread(run: Run, call: Event) -> Iterator[str]:
-    function, read = _read_around(run, call)
+    source = run.source(call.path)
+    function = source.function(call.node) if source is not None else None
     if function is None:
         return
     nodes = list(ast.walk(function))
+    read = {each.id for each in nodes if isinstance(each, ast.Name) and _is_read(each)}
+    if read & {"locals", "vars", "eval", "exec"}:
+        return
     counted = {
         each.value.id
         for each in nodes

@@ -74,13 +74,16 @@ def _in_another_order(parting: Parting, other: Met) -> Hit:
     """The same collectives on both ways, in another order."""
     one = parting.met[0]
     return Hit(
-        one.node,
+        parting.test,
         f"some ranks come to {operation(one)} where the others come to {operation(other)}",
-        notes=(Related.at(other.event.place, "the others come here"),),
+        notes=(
+            Related.at(one.event.place, "some come here"),
+            Related.at(other.event.place, "the others come here"),
+        ),
         why=parting.why,
         help="call the same collectives in the same order on every rank",
         confidence="certain" if parting.sure and one.sure and other.sure else "likely",
-        path=one.path,
+        path=parting.path,
     )
 
 

@@ -3,7 +3,8 @@
 ## What it does
 Finds layers of a wrapped model whose sizes come of what this rank alone has read (the words of its
 part of the data, its highest label, its longest sequence), of its number or of a draw that nobody
-has seeded, and parameters that some ranks alone freeze or unfreeze before they wrap the model.
+has seeded, parts that some ranks alone have, and parameters that some alone freeze or unfreeze
+before they wrap the model.
 
 ## Why is this bad?
 DDP wants the same parameters on every rank. Where the sizes differ it raises on every rank but the
@@ -24,13 +25,15 @@ net = DDP(nn.Embedding(int(size), 64))
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    FALSE,
     NONE,
     OPEN,
     Const,
@@ -43,8 +46,9 @@ from ddpdoctor.lint.engine.interpreter.values import (
 )
 from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
 from ddpdoctor.lint.engine.queries.doing import between
+from ddpdoctor.lint.engine.queries.forwards import learns
 from ddpdoctor.lint.engine.queries.order import is_after
-from ddpdoctor.lint.engine.queries.wrapping import parts
+from ddpdoctor.lint.engine.queries.wrapping import is_plain, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP310", name="different-models", confidence="likely")
@@ -53,6 +57,7 @@ ABOUT = About(code="DDP310", name="different-models", confidence="likely")
 def check(run: Run) -> Iterator[Hit]:
     """Yield wraps of models that are not alike on all ranks."""
     yield from _trained_by_some(run)
+    yield from _had_by_some(run)
     yield from _of_own_sizes(run)
 
 
@@ -69,7 +74,8 @@ def _trained_by_some(run: Run) -> Iterator[Hit]:
             continue
         inside = parts(run, wrap.values["module"].what)
         for event, way in changes:
-            module, choice = _changed(event), _of_some(way, at)
+            module = _changed(event)
+            choice = _of_some(way, at, partial(_is_of_kind, event.kind))
             if choice is None or module is None or module.number not in inside:
                 continue
             if not is_after(way, at) or id(choice.node) in told:
@@ -85,6 +91,10 @@ def _trained_by_some(run: Run) -> Iterator[Hit]:
                 help="change them on every rank",
                 path=choice.path,
             )
+
+
+def _is_of_kind(kind: str, event: Event) -> bool:
+    return event.kind == kind
 
 
 def _changed(event: Event) -> Ref | None:
@@ -103,14 +113,56 @@ def _is_set(run: Run, module: Ref, event: Event) -> bool:
     return not any(each.agree.divergent for each in event.values.values())
 
 
-def _of_some(way: Way, wrap: Way) -> Choice | None:
+def _had_by_some(run: Run) -> Iterator[Hit]:
+    """The conditions by which the rank alone decides whether a model has a part that learns."""
+    made = [
+        (event, way)
+        for event, way in events(run.root, "set_attribute")
+        if _learns(run, event) and any(isinstance(step.node, Choice) for step in way)
+    ]
+    told: set[int] = set()
+    for wrap, at in events(run.root, "wrap") if made else ():
+        if not wrap.values.get("kw_process_group", NONE).is_const(None):
+            continue
+        inside = parts(run, wrap.values["module"].what)
+        for event, way in made:
+            owner = event.values["owner"].what
+            if not isinstance(owner, Ref) or owner.number not in inside or not is_after(way, at):
+                continue
+            choice = _of_some(way, at, partial(_makes, run, event.name))
+            if choice is None or id(choice.node) in told:
+                continue
+            if choice.condition.agree.kind == "rank" and choice.condition.agree.sure:
+                told.add(id(choice.node))
+                yield Hit(
+                    choice.test,
+                    f"some ranks alone have `{event.name}` in the model that DDP wraps",
+                    notes=(Related.at(event.place, "there"), Related.at(wrap.place, "it wraps")),
+                    why=choice.condition.why,
+                    help="build the same model on every rank",
+                    path=choice.path,
+                )
+
+
+def _makes(run: Run, name: str, event: Event) -> bool:
+    """Whether a module is given a part of this name that learns."""
+    return event.kind == "set_attribute" and event.name == name and _learns(run, event)
+
+
+def _learns(run: Run, event: Event) -> bool:
+    value = event.values["value"]
+    is_frozen = run.vm.store.get((value.what, "#requires_grad")) == FALSE
+    return bool(learns(run, value.what)) and not is_plain(run, value) and not is_frozen
+
+
+def _of_some(way: Way, wrap: Way, does: Callable[[Event], bool]) -> Choice | None:
     """The innermost condition on a way that ranks answer differently, one arm of which does it."""
     shared = {id(step.node) for step in wrap}
     for step in reversed(way):
         choice = step.node
         if not isinstance(choice, Choice) or id(choice) in shared:
             continue
-        doing = [any(True for _ in events(arm.body, way[-1].node.kind)) for arm in choice.arms]  # type: ignore[union-attr]
+        doing = [any(does(each) for each, _ in events(arm.body)) for arm in choice.arms]
         by_files = choice.condition.agree.cause == "disk"  # as a rule all find the same
         if choice.condition.agree.divergent and not all(doing) and not by_files:
             return choice

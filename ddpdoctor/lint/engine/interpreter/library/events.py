@@ -342,9 +342,7 @@ def _event(vm: Machine, call: Call) -> Value:
         return copy
     if result == "new":
         path = values.get("path", NONE)
-        of_its_data = path.agree.cause == "data"  # one of the names that were dealt to it
-        agree, why = (path.agree, path.why) if of_its_data else (SAME, None)
-        loaded = Value(term("loaded", path.what, vm.site(call.node)), agree, why)
+        loaded = _of_the_file(path, term("loaded", path.what, vm.site(call.node)))
         event.values["result"] = loaded
         return loaded
     if result == "file":
@@ -353,7 +351,7 @@ def _event(vm: Machine, call: Call) -> Value:
         vm.store.put((made, OPENED), path)
         if "mode" in values:
             vm.store.put((made, "mode"), values["mode"])
-        return Value(made)
+        return _of_the_file(path, made)
     if result == "called" and call.args:
         from ddpdoctor.lint.engine.interpreter.calls import call_value
 
@@ -384,6 +382,11 @@ def _go_on(vm: Machine, call: Call, kind: str, values: dict[str, Value]) -> None
 
     due = values.get("due", TRUE)
     vm.choose(call.node, call.node, due, vm.ways(due, goes_on, lambda: NONE))
+
+
+def _of_the_file(path: Value, what: What) -> Value:
+    """What is in a file: the rank's own where it is one of those that were dealt to it."""
+    return Value(what, path.agree, path.why) if path.agree.cause == "data" else Value(what, SAME)
 
 
 def _kind_of(device: Value) -> Value:
