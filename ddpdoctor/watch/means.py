@@ -78,8 +78,8 @@ def _of_all(tensor: Any, *args: Any, **kwargs: Any) -> int:
 
 
 def _divisor(tensor: Any, other: Any, **kwargs: Any) -> int:
-    """A whole number without a graph; 0 for any other."""
-    if tensor.dim() or getattr(other, "requires_grad", False):
+    """A whole number without a graph; 0 for any other, and of a sum of nothing."""
+    if tensor.dim() or getattr(other, "requires_grad", False) or not float(tensor.detach()):
         return 0
     value = float(other)
     return int(value) if value == int(value) else 0

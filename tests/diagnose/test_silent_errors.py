@@ -29,6 +29,7 @@ from ddpdoctor.evidence import (
 )
 from ddpdoctor.evidence.events.draws import Draw
 from ddpdoctor.evidence.events.evaluated import Evaluated
+from ddpdoctor.evidence.events.layout import Layout
 
 WORLD = 3
 NAMES = ("body.weight", "head.weight")
@@ -215,6 +216,13 @@ def test_late_parameters_are_named_where_they_alone_differ() -> None:
     assert (finding.code, lines(finding)[0]) == ("DDP305", 25)
     assert "new.weight" in finding.cause
     assert "body.weight" not in finding.cause
+
+
+def test_a_model_in_memory_that_all_share_parts_by_nothing_else() -> None:
+    found = ranks(apart_from=1)
+    for rank in found:
+        rank.of(Layout).append(Layout(0, (), (), (), "one memory"))
+    assert only(found).code == "DDP320"
 
 
 def test_the_rank_that_skipped_a_step_is_the_culprit() -> None:

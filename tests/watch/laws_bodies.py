@@ -121,16 +121,17 @@ def packed_parts() -> None:
     packing(of_samples=False)
 
 
-def quotient(*, told: bool) -> None:
-    """The sum over a mask, by its own count or by that of all ranks."""
+def quotient(*, told: bool, empty: bool = False) -> None:
+    """The sum over a mask, which may be `empty` on a rank, by its own count or that of all."""
     rank = join()
     model = DistributedDataParallel(nn.Linear(3, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(9):
         mask = (masked(rank, step, own=True) > 0).float()
+        mask = mask * (rank == 0) if empty else mask
         optimizer.zero_grad()
         losses = model(torch.ones(12, 3)).square().squeeze(-1) * mask
-        count = mask.sum()
+        count = mask.sum().clamp(min=1)
         if told:
             work = dist.all_reduce(count, async_op=True)
             assert work is not None
@@ -150,6 +151,10 @@ def own_counts() -> None:
 
 def counts_of_all() -> None:
     quotient(told=True)
+
+
+def count_of_nothing() -> None:
+    quotient(told=False, empty=True)
 
 
 def choose(*, given: bool) -> None:

@@ -198,7 +198,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
                 "one_order",
                 "augmented",
             ),
-            *("as_many_targets", "counts_of_all", "packed_samples"),
+            *("as_many_targets", "counts_of_all", "count_of_nothing", "packed_samples"),
             *("step_on_raised_copies", "step_on_both", "step_on_some"),
             *(
                 "average_of_all",
