@@ -541,14 +541,23 @@ def _scaled(finding: Finding, sources: Sources) -> Finding:
     lines = {line for _, line in own}
     is_said = any((each.path, each.line) in lines for of in said for each in of.related)
     was_summed = len(finding.places) > 1  # lint takes the quotient for the average, as it is
-    is_said = is_said or (was_summed and sources.goes_back_in_parts(finding.places[0]))
+    is_said = is_said or (was_summed and bool(sources.goes_back_in_parts(finding.places[0])))
     return finding.model_copy(update={"severity": "warning"}) if is_said else finding
 
 
 def _in_parts(finding: Finding, sources: Sources) -> Finding:
     """Where a loss was divided by the number of ranks, and by no weight that is the same number."""
-    is_part = sources.goes_back_in_parts(finding.places[0])
-    return finding.model_copy(update={"severity": "warning"}) if is_part else finding
+    lines = sources.goes_back_in_parts(finding.places[0])
+    known = {each.place for each in finding.places}
+    divides = [sources.place(*each) for each in dict.fromkeys(lines) if each[1]]
+    more = [
+        RankPlace(ranks=finding.ranks, place=each, doing="divides it by the number of ranks")
+        for each in divides
+        if each not in known
+    ]
+    places = (*finding.places, *more[:_MOST])
+    told = finding.model_copy(update={"severity": "warning", "places": places})
+    return told if lines else finding
 
 
 def _never_called(finding: Finding, sources: Sources) -> Finding:

@@ -98,10 +98,10 @@ class Sources:
             return False
         return shares.is_a_part(self._heads, (at.place.file, at.place.line))
 
-    def goes_back_in_parts(self, at: RankPlace) -> bool:
-        """Whether a loss that goes backward on a line was divided by the number of ranks."""
+    def goes_back_in_parts(self, at: RankPlace) -> list[Line]:
+        """The lines that divided by the number of ranks what goes backward on one; 0: unknown."""
         if at.place is None or is_foreign(at.place.file):
-            return False
+            return []
         return shares.goes_back_in_parts(self._heads, (at.place.file, at.place.line))
 
     def leaves(self, at: RankPlace) -> bool:

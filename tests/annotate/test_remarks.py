@@ -131,6 +131,8 @@ def test_a_loss_that_is_divided_by_the_ranks_is_told_and_by_a_weight_is_not(
         file.write_text(text.format(by=by), "utf-8")
         found = annotate([noted(file, "DDP211", "averaged-twice", 13, is_suspicion=True)])
         assert [each.severity for each in found] == said
+        lines = [each.place.line for of in found for each in of.places if each.place]
+        assert lines == [13, 12] * bool(said)
 
 
 SUMMED_LOSS = """\

@@ -55,12 +55,12 @@ def is_a_part(heads: Heads, line: Line) -> bool:
     for runs in heads.candidates((at,)):
         shared = [(run, what) for run in runs for what in _reduced(heads, [run], at)]
         if shared:
-            return all(_was_shared_out(run, what) for run, what in shared)
+            return all(_shared_out(run, what) is not None for run, what in shared)
     return False
 
 
-def goes_back_in_parts(heads: Heads, line: Line) -> bool:
-    """Whether the loss that goes backward on a line was divided by the number of ranks."""
+def goes_back_in_parts(heads: Heads, line: Line) -> list[Line]:
+    """The lines at which the loss that goes backward on one was divided by the number of ranks."""
     at = heads.first_line(line)
     for runs in heads.candidates((at,)):
         found = [
@@ -70,8 +70,10 @@ def goes_back_in_parts(heads: Heads, line: Line) -> bool:
             if "loss" in event.values and heads.first_line(line_of(event)) == at
         ]
         if found:
-            return all(_was_shared_out(run, what) for run, what in found)
-    return False
+            lines = [_shared_out(run, what) for run, what in found]
+            known = [each for each in lines if each is not None]
+            return known if len(known) == len(lines) else []
+    return []
 
 
 def is_left(heads: Heads, stack: tuple[Line, ...]) -> bool:
@@ -181,25 +183,27 @@ def _sizes(run: Run) -> set[What]:
     return {size.what for size in joined if size is not None and isinstance(size.what, Term)}
 
 
-def _was_shared_out(run: Run, what: object, depth: int = _STEPS) -> bool:
-    """Whether it was made by leaving each rank its part, or of such by what changes no number."""
+def _shared_out(run: Run, what: object, depth: int = _STEPS) -> Line | None:
+    """The line that left each rank its part, if it was made so, or of such and no other number.
+
+    What is no tensor has none: its line is 0.
+    """
     if not depth or not isinstance(what, What):
-        return False
+        return None
     made = run.vm.made.get(what)
     if made is None and isinstance(what, Term):
         operation, of = what.op, what.args
     elif made is not None:
         operation, of = made.by, tuple(each.what for each in made.of)
     else:
-        return False
+        return None
     if operation == "scale" and len(of) > 1:  # by a scaler, which divides by it before the step
-        return _was_shared_out(run, of[-1], depth - 1)
+        return _shared_out(run, of[-1], depth - 1)
     if len(of) > 1 and isinstance(of[1], What):
-        if _leaves_parts(operation, of[1]):
-            return True
-        if operation in _DIVISIONS and (of[1] in _sizes(run) or _is_of_all(run, of[1])):
-            return True
-    return bool(of) and operation in _AS_IT_IS and _was_shared_out(run, of[0], depth - 1)
+        is_of_all = operation in _DIVISIONS and (of[1] in _sizes(run) or _is_of_all(run, of[1]))
+        if is_of_all or _leaves_parts(operation, of[1]):
+            return (made.path, getattr(made.node, "lineno", 0)) if made is not None else ("", 0)
+    return _shared_out(run, of[0], depth - 1) if of and operation in _AS_IT_IS else None
 
 
 def _comes_of(run: Run, what: What, source: What, depth: int = _STEPS) -> bool:
