@@ -25,6 +25,7 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
+    NONE,
     NOTHING,
     OPEN,
     Const,
@@ -74,6 +75,7 @@ class Doers:
         """
         return all(
             (if_well and any(each is one for one in self.tried))
+            or _fails_to_read(each, into)
             or _is_told(each.condition.what)
             or each.condition.agree.kind == "same"
             or (each.condition.agree.cause in causes and not _asks_for_none(each.test))
@@ -99,6 +101,14 @@ class Doers:
     def some(self) -> bool:
         """Whether some ranks do it and others do not."""
         return self.mask not in (0, EVERYONE)
+
+
+def _fails_to_read(choice: Choice, path: What | None) -> bool:
+    """Whether a file is tried to be read, which none finds who comes first."""
+    if path is None or not isinstance(choice.node, ast.Try):
+        return False
+    tried = events(choice.arms[0].body, "load") if choice.arms else ()
+    return any(each.values.get("path", NONE).what == path for each, _ in tried)
 
 
 def _is_told(what: object) -> bool:
