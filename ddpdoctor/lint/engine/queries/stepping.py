@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import takewhile
 
 from ddpdoctor.lint.engine.interpreter.tree import (
     Called,
@@ -74,19 +75,21 @@ class _Turns:
         skips: list[Choice] = []
         leaves: list[Choice] = []
         for each, at in walk(loop.body):
-            own = not any(isinstance(step.node, Loop | Called) for step in at)
+            own = [*takewhile(lambda step: not isinstance(step.node, Loop | Called), at)]
+            called = at[len(own) :]
             if isinstance(each, Event):
                 if words.hears(each):
                     heard.append(at)
-                elif own and self._is_counted(each):
-                    sums.append((each.values["old"].what, at))
-            elif isinstance(each, Exit) and own and not each.is_failure:
+                elif self._is_counted(each) and _is_straight(called):
+                    sums.append((each.values["old"].what, at[: len(own) + 1]))
+            elif isinstance(each, Exit) and not called and not each.is_failure:
                 if each.kind != "continue":
                     leaves += _choices(at)
-                elif sums or heard:
+                elif heard:
                     return
                 else:
                     skips += _choices(at)
+                    sums.clear()  # of all rounds, also of those that are left out
         for _, at in sums:
             counted = {counter for counter, way in sums if way[-1].seq is at[-1].seq}
             # Whoever counts a round hears all of it, and nobody else does.
@@ -123,6 +126,11 @@ class _Turns:
         if why is None or not any(each is not None and each.root == why.root for each in reasons):
             return False
         return node is self._loop.node or self._goes_by(self._counters, condition)
+
+
+def _is_straight(way: Way) -> bool:
+    """Whether what is called here does it in any case, and once."""
+    return not any(isinstance(step.node, Choice | Loop) for step in way)
 
 
 def _choices(way: Way) -> list[Choice]:

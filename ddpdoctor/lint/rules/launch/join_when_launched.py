@@ -2,8 +2,8 @@
 
 ## What it does
 Finds a script that asks `dist.is_initialized()` and wraps in DDP if so, but in which nothing joins
-a process group; and one that joins, gives each rank its own part of the data, and trains a model
-whose gradients nobody reduces.
+a process group; one that trains on every rank, never joins, and saves on rank 0 alone; and one that
+joins, gives each rank its own part of the data, and trains a model whose gradients nobody reduces.
 
 ## Why is this bad?
 torchrun starts N processes and sets RANK; it does not join them. Each believes to be alone: N
@@ -36,7 +36,8 @@ from ddpdoctor.lint.engine.interpreter.loading import Text
 from ddpdoctor.lint.engine.interpreter.objects.members import is_module
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, Loop, Way, events
-from ddpdoctor.lint.engine.interpreter.values import NONE, Lib, Ref, Tensor, Value
+from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, Lib, Ref, Tensor, Value
+from ddpdoctor.lint.engine.queries.doing import doers
 from ddpdoctor.lint.engine.queries.sharding import SAMPLER, Pass, loops, made, passes, shards
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -54,6 +55,7 @@ def check(run: Run) -> Iterator[Hit]:
     if not run.is_entry:
         return
     yield from _not_shared(run)
+    yield from _not_kept(run)
     if any(True for _ in events(run.root, "init", "spawn")):
         return
     asked = next((event for event, _ in events(run.root, "ask")), None)
@@ -63,8 +65,7 @@ def check(run: Run) -> Iterator[Hit]:
         return  # one process, which uses what a script that trains does
     if _may_join_itself(run, asked):
         return
-    sources = [run.source(path) for path in sorted(run.vm.files)]
-    if not any(_JOINS.search(each.source.text) for each in sources if each is not None):
+    if not _may_join(run):
         yield Hit(
             asked.node,
             "nothing in this script joins a process group: this is always False",
@@ -72,6 +73,46 @@ def check(run: Run) -> Iterator[Hit]:
             help="init_process_group() first, where the launcher has set RANK",
             path=asked.path,
         )
+
+
+def _may_join(run: Run) -> bool:
+    """Whether anything in the files that are seen may join a group."""
+    sources = (run.source(path) for path in run.vm.files)
+    return any(_JOINS.search(each.source.text) for each in sources if each is not None)
+
+
+def _not_kept(run: Run) -> Iterator[Hit]:
+    """What the first rank alone saves of what each has trained, where nobody joins the others."""
+    if run.spent or any(True for _ in events(run.root, *_TOGETHER)):
+        return
+    if _may_join(run) or not _is_launched(run):
+        return
+    steps = list(_steps(run))
+    trained = [
+        event
+        for event, way in events(run.root, "backward")
+        if doers(way).mask == EVERYONE and _is_plain(run, event.values["loss"]) and steps
+    ]
+    for event, way in events(run.root, "save") if trained else ():
+        if doers(way).mask == 1:
+            yield Hit(
+                event.node,
+                "the first rank alone saves this, but no rank has joined the others: each has "
+                "trained a model of its own",
+                notes=(Related.at(trained[0].place, "every rank trains"),),
+                help="init_process_group() and DistributedDataParallel(model), before all steps",
+                path=event.path,
+            )
+            return
+
+
+def _is_launched(run: Run) -> bool:
+    """Whether it fails where no launcher has said which rank it is."""
+    asked = (e for e, _ in events(run.root, "getenv") if e.name == "os.environ")
+    return any(event.values["name"].is_const("RANK", "LOCAL_RANK") for event in asked)
+
+
+_TOGETHER = ("init", "spawn", "collective", "wrap", "prepare", "group", "ask")
 
 
 def _may_join_itself(run: Run, asked: Event) -> bool:
