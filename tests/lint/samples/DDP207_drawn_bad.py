@@ -19,7 +19,7 @@ def drawn(rng):
 
 def score(trial, samples):
     model = DDP(nn.Linear(7, 1))
-    optimizer = torch.optim.SGD(model.parameters(), trial.lr)
+    optimizer = torch.optim.SGD(model.parameters(), trial.lr)  # <-- DDP216
     for _ in range(trial.epochs):  # <-- DDP207
         for x in samples:
             loss = model(x).square().mean()

@@ -378,6 +378,8 @@ def call_duck(
     if any(not isinstance(each.what, Const) for each in (*args, *kwargs.values())):
         _open_up(vm, owner, agree, why)
     members.note_use(vm, name, (owner, *args, *kwargs.values()), node)
+    if name == "register_post_accumulate_grad_hook" and args:
+        vm.emit("gradient_hook", name, node, weight=owner, hook=args[0])
     parts = [each.what for each in args]
     site = vm.site(node, "value")
     made = memory.fresh(vm, Value(term("call", name, owner.what, *parts, site), agree, why))

@@ -47,6 +47,8 @@ hash                                    salted
 random.seed                             event kind=seed_python seed=a@0
 random.setstate                         event kind=set_rng_python state=state@0
 random.Random                           new type=random.Random seed=x@0
+random.SystemRandom                     new type=random.SystemRandom
+random.SystemRandom.*                   local cause=chance
 random.getstate                         event kind=get_rng_state result=chance_python
 random.*                                event kind=draw_python result=chance_python
 numpy.random.seed                       event kind=seed_numpy seed=seed@0

@@ -109,7 +109,7 @@ def _is_looked_at(run: Run, started: Event, barrier: Event) -> bool:
     function = source.function(node) if source is not None else None
     if function is None or not isinstance(node, ast.Call):
         return True
-    given = {text(each) for each in (*node.args, *(word.value for word in node.keywords))}
+    given = {text(x) for each in (*node.args, *node.keywords) for x in _with_whole(each)}
     within = list(ast.walk(function))
     end = _begin(barrier.node) if barrier.node in within else _end(function)
     between = [
@@ -124,6 +124,15 @@ def _is_looked_at(run: Run, started: Event, barrier: Event) -> bool:
         for only in each.args
     }
     return any(id(each) not in put and text(each) in given for each in between)
+
+
+def _with_whole(given: ast.AST) -> Iterator[ast.AST]:
+    """What a call is given, and what that is a slice of: who reads that, reads it as well."""
+    each = given.value if isinstance(given, ast.keyword) else given
+    yield each
+    while isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Slice):
+        each = each.value
+        yield each
 
 
 def _begin(node: ast.AST) -> tuple[int, int]:

@@ -3,7 +3,8 @@
 ## What it does
 Finds `ReduceLROnPlateau.step(metric)` with a metric that is not reduced over the ranks, and
 schedulers that some ranks step, while others step their optimizer. And a learning rate that is set
-by what a rank has seen of its own batches.
+by what a rank has seen of its own batches, or by how far it has come, or that an optimizer is made
+with and each rank has drawn for itself.
 
 ## Why is this bad?
 Each rank sees another metric, and lowers its learning rate in another epoch, or never: from then on
@@ -32,6 +33,7 @@ from ddpdoctor.lint.engine.interpreter.values import (
     NONE,
     Value,
     What,
+    local,
 )
 from ddpdoctor.lint.engine.queries.doing import doers, is_distributed, keeps_apart
 from ddpdoctor.lint.engine.queries.rates import settings
@@ -71,7 +73,7 @@ _OF_NO_METRIC = ("exception", "signal", "clock", "disk")
 
 
 def _set_by_own(run: Run) -> Iterator[Hit]:
-    """Learning rates of optimizers that are set by what a rank has seen of its own batches."""
+    """Learning rates of optimizers that are set by what the ranks do not share."""
     stepped = {
         value.what
         for event, way in events(run.root, "step")
@@ -83,7 +85,8 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
         return
     for event, way, optimizer in settings(run):
         asked = [step.node.condition for step in way if isinstance(step.node, Choice)]
-        own = next(filter(_is_own, (event.values["value"], *asked)), None)
+        value = event.values["value"]
+        own = value if _parts_for_sure(value) else next(filter(_is_own, (value, *asked)), None)
         if id(event.node) not in told and optimizer in stepped and own is not None:
             told.add(id(event.node))
             yield Hit(
@@ -93,6 +96,30 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
                 help="reduce over the ranks what decides it first",
                 path=event.path,
             )
+
+    for event, way in events(run.root, "new"):
+        rate, optimizer = event.values.get("lr", NONE), event.values["object"].what
+        if optimizer not in stepped or doers(way).mask != EVERYONE or id(event.node) in told:
+            continue
+        if _parts_for_sure(rate) and run.vm.type_of(event.values["object"]) == _OPTIMIZER:
+            told.add(id(event.node))
+            yield Hit(
+                event.node,
+                "each rank makes its optimizer with a learning rate of its own: the ranks part",
+                why=rate.why,
+                help="draw it on rank 0, and broadcast it",
+                path=event.path,
+            )
+
+
+_OPTIMIZER = "torch.optim.Optimizer"
+_WITHOUT_OTHERS = (local("chance"), local(""))
+"""Of what each rank draws for itself, or reckons by what is its own."""
+
+
+def _parts_for_sure(value: Value) -> bool:
+    """Whether the rank decides a number, or each rank comes to one of its own."""
+    return value.agree.sure and (value.agree.kind == "rank" or value.agree in _WITHOUT_OTHERS)
 
 
 def _is_own(value: Value) -> bool:

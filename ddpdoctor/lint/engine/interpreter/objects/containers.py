@@ -144,11 +144,11 @@ def content(vm: Machine, value: Value) -> Value | None:
 
 
 def of_one_of_several(owner: Value, found: Value) -> Value:
-    """What is read of something: the rank's own where that is one of those it goes through.
+    """What is read of something: the rank's own where that is one that it comes to or picks.
 
     How much is in it is not known then, unless that is written: each may have another number.
     """
-    if owner.agree.cause != "data":
+    if owner.agree.cause != "data" and owner.agree.kind != "rank":
         return found
     what = found.what
     if isinstance(what, Tuple):

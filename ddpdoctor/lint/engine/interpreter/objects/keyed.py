@@ -105,7 +105,7 @@ def set_item(vm: Machine, owner: Value, key: Value, value: Value, node: ast.AST)
     inner = vm.store.get((what, memory.PARTS)) if is_module else None
     if inner is not None:
         set_item(vm, inner, key, value, node)
-    if is_module or isinstance(what, Tensor | Term):
+    if is_module or isinstance(what, Tensor | Term) or members.is_weight(vm, owner):
         given = {"given": _known_here(vm)} if key.is_const("lr") else {}
         vm.emit("set_item", "[]", node, owner=owner, key=key, value=value, **given)
     if is_module or vm.type_of(owner) in containers.CONTAINERS:

@@ -147,6 +147,11 @@ def note_use(vm: Machine, by: str, values: Iterable[Value], node: ast.AST) -> No
             vm.emit("use", by, node, model=Value(used))
 
 
+def is_weight(vm: Machine, value: Value) -> bool:
+    """Whether it is a weight of a library's layer."""
+    return isinstance(value.what, Partial) and _with_gradient(vm, value.what) is not None
+
+
 def _with_gradient(vm: Machine, what: What) -> Ref | None:
     """The module whose parameters these are themselves, with their graph."""
     if isinstance(what, Partial):

@@ -1,0 +1,35 @@
+"""A search for settings: rank 0 draws those of a trial for all."""
+
+import random
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+
+luck = random.SystemRandom()
+
+
+def settings():
+    return {"rate": 10 ** luck.uniform(-3, -1), "decay": 10 ** luck.uniform(-5, -2)}
+
+
+def trial(data, drawn):
+    model = DistributedDataParallel(nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=drawn["rate"])
+    sampler = DistributedSampler(data)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        for batch in DataLoader(data, 16, sampler=sampler, drop_last=True):
+            optimizer.zero_grad()
+            model(batch).square().mean().backward()
+            optimizer.step()
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    for _ in range(4):
+        box = [settings() if dist.get_rank() == 0 else None]
+        dist.broadcast_object_list(box, src=0)
+        trial(torch.rand(256, 8), box[0])
