@@ -97,7 +97,11 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
                 path=event.path,
             )
 
-    for event, way in events(run.root, "new"):
+    for event, way in events(run.root, "new", "collective"):
+        if event.kind == "collective" and event.name.startswith(_SENDS):
+            return  # what one rank has drawn, perhaps
+        if event.kind == "collective":
+            continue
         rate, optimizer = event.values.get("lr", NONE), event.values["object"].what
         if optimizer not in stepped or doers(way).mask != EVERYONE or id(event.node) in told:
             continue
@@ -112,6 +116,7 @@ def _set_by_own(run: Run) -> Iterator[Hit]:
             )
 
 
+_SENDS = ("broadcast", "scatter")
 _OPTIMIZER = "torch.optim.Optimizer"
 _WITHOUT_OTHERS = (local("chance"), local(""))
 """Of what each rank draws for itself, or reckons by what is its own."""
