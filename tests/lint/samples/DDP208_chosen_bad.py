@@ -46,7 +46,7 @@ def main():
     dist.init_process_group("nccl")
     local_rank = int(os.environ["LOCAL_RANK"])
     torch.cuda.set_device(local_rank)
-    net = DistributedDataParallel(torch.nn.LazyLinear(2).cuda(), device_ids=[local_rank])
+    net = DistributedDataParallel(torch.nn.Linear(28, 2).cuda(), device_ids=[local_rank])
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
     pictures = Pictures(args.kind)
     for epoch in range(10):

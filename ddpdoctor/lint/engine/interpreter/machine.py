@@ -256,6 +256,7 @@ class Machine:
         self.read_buffers: dict[tuple[int, bool, tuple[object, ...]], tuple[Value, ...]] = {}
         """The buffers that what such a function gives was computed from."""
         self.made: dict[What, Made] = {}
+        self.tensors_on_some_ways: dict[Term, tuple[Value, ...]] = {}
         """How what is not known was computed, as far as it was seen."""
         self.computations = 0
         self.inside: Event | None = None
@@ -670,9 +671,14 @@ class Machine:
 
     def either(self, value: Value, of: list[Value | None], node: ast.AST) -> Value:
         """Remember of which values one is, where it is a tensor of its own, or such in a tuple."""
-        if not isinstance(value.what, Tuple | Tensor):
+        if not isinstance(value.what, Tuple | Tensor | Term):
             return value
         options = tuple(each for each in of if each is not None)
+        if isinstance(value.what, Term):
+            tensors = tuple(each for each in options if isinstance(each.what, Tensor))
+            if tensors:
+                self.tensors_on_some_ways.setdefault(value.what, tensors)
+            return value
         if isinstance(value.what, Tuple):
             rows = [each.what.items for each in options if isinstance(each.what, Tuple)]
             for number, part in enumerate(value.what.items):

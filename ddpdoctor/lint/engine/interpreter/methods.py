@@ -303,7 +303,7 @@ def call_duck(
     telling = [each for each in every[1:] if not _tells_where_or_whether(vm, each)]
     agree, why = blended([every[0], *(telling if name not in _CONVERSIONS else ())])
     if name == "backward" and not isinstance(owner.what, Lib):
-        vm.emit("backward", "backward", node, loss=owner)
+        _go_backward(vm, owner, args, kwargs, node)
         return NONE
     if name == "zero_grad":
         vm.emit("zero_grad", "zero_grad", node, optimizer=owner)
@@ -628,7 +628,7 @@ def _of_tensor(
     owner = memory.current(vm, owner)
     if name == "backward":
         _note_graded(vm, owner)
-        vm.emit("backward", "backward", node, loss=owner)
+        _go_backward(vm, owner, args, kwargs, node)
         return NONE
     agree, why = blended([owner, *args, *kwargs.values()])
     if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
@@ -662,6 +662,14 @@ def _of_tensor(
 
 
 # --- containers
+
+
+def _go_backward(
+    vm: Machine, loss: Value, args: list[Value], kwargs: dict[str, Value], node: ast.AST
+) -> None:
+    """Tell of a backward, and whether another one may go through its graph."""
+    keeps = kwargs.get("retain_graph", args[1] if len(args) > 1 else NONE)
+    vm.emit("backward", "backward", node, loss=loss, keeps=keeps)
 
 
 def _note_graded(vm: Machine, value: Value, depth: int = 4) -> None:

@@ -42,7 +42,7 @@ is_torchelastic_launched        mode
 get_backend                     same
 send                            event kind=send peer=dst@1 tensor=tensor@0 tag=tag@3
 recv                            event kind=recv peer=src@1 tensor=tensor@0 tag=tag@3
-isend                           new type=torch.distributed.Work kind=send
+isend                           new type=torch.distributed.Work kind=send gives=tensor@0
 irecv                           new type=torch.distributed.Work kind=recv fills=tensor@0
 batch_isend_irecv               unknown
 """

@@ -68,6 +68,7 @@ def sites(run: Run, value: Value) -> Iterator[int]:
                 stack += [option.what for option in made.of]
         elif isinstance(each, Term):
             stack += each.args
+            stack += [one.what for one in run.vm.tensors_on_some_ways.get(each, ())]
         elif isinstance(each, Tuple):
             stack += [item.what for item in each.items]
         elif isinstance(each, Many):

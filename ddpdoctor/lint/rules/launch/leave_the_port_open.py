@@ -35,6 +35,7 @@ from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import Value
 from ddpdoctor.lint.engine.queries.doing import is_a_default
+from ddpdoctor.lint.engine.queries.launching import overridden
 from ddpdoctor.lint.engine.queries.paths import spelled
 from ddpdoctor.lint.rule import About, Hit, Related
 
@@ -49,12 +50,14 @@ def check(run: Run) -> Iterator[Hit]:
     inits = [event for event, _ in events(run.root, "init") if "store" not in event.values]
     if not run.is_entry or not inits:
         return
+    lost = [event for event, _ in overridden(run)]  # a graver word is said of these
     for event, way in events(run.root, "setenv"):
         if event.values["name"].is_const("MASTER_PORT") and not is_a_default(event, way):
             port = event.values["value"].constant
             if (
                 str(port).isdigit()
                 and int(str(port))
+                and event not in lost
                 and not all(_is_met_elsewhere(run, each, int(str(port))) for each in inits)
             ):
                 yield _told(event.node, event.path, int(str(port)), inits[0])

@@ -277,13 +277,13 @@ def _is_of_each(step: Made) -> bool:
 
 
 def _put_together(run: Run) -> set[What]:
-    """What goes into collectives, and not by way of models."""
+    """What goes into collectives or to another rank, and not by way of models."""
     found: set[What] | None = run.answers.get("put_together")
     if found is None:
         found = run.answers["put_together"] = {
             one.what
-            for event, _ in events(run.root, "collective")
-            for role in ("shares", "gives")
+            for event, _ in events(run.root, "collective", "send", "new")
+            for role in ("shares", "gives", "tensor")
             for each in _options(run, event.values.get(role, NONE))
             for one in origins(run, each, EITHER, "forward")
         }

@@ -269,6 +269,8 @@ def _event(vm: Machine, call: Call) -> Value:
     kind = call.effect.option("kind")
     values = call.roles()
     loss = loss_of(vm, values["closure"], call.node) if "closure" in values else None
+    if loss is not None:
+        values["gave"] = loss
     _call_hooks(vm, call, values.get("path", NONE))
     given = values.get("path", NONE)
     if (path := path_of(vm, given)) is not given:

@@ -217,10 +217,13 @@ def _marked(
         for each in result.what.items:
             merged = agree if each.agree.cause == "chance" else mix(each.agree, agree)
             what = each.what
+            # A tensor keeps its name; what is one on some ways only is computed from those.
+            inside = () if isinstance(what, Tensor) else (each,)
             if isinstance(what, Tensor | Term):
                 site = what.site if isinstance(what, Tensor) else hash(what)
                 what = Tensor(site, of)
-            items.append(vm.computed(Value(what, merged, each.why or why), "forward", given, node))
+            one = Value(what, merged, each.why or why)
+            items.append(vm.computed(one, "forward", (*given, *inside), node))
         return Value(Tuple(tuple(items)), result.agree, result.why)
     for key, one in keyed.entries(vm, result):
         marked = _marked_one(vm, one, of, agree, why, given, node)
