@@ -1,27 +1,24 @@
-"""More than one backward for a forward of the wrapper, or forwards of which each uses other parts.
+"""Forwards of one wrapper of which each uses other parts, before one backward.
 
 ## What it does
-Finds losses of one forward that go backward one after the other, each through the graph that the
-one before it has kept. And forwards of a wrapper that searches for unused parameters, the last of
-which leaves out a part that an earlier one uses, before one backward goes through both.
+Finds forwards of a wrapper that searches for unused parameters, the last of which leaves out a part
+that an earlier one uses, before one backward goes through both.
 
 ## Why is this bad?
-DDP prepares its parameters for one backward in each forward. In a second one it meets them again:
-"Expected to mark a variable ready only once", or it adds to the gradients what it never reduces.
-And what the last forward does not use is marked as ready there, and once more where its gradient
-comes.
+What the last forward does not use is marked as ready there, and once more where its gradient comes:
+"Expected to mark a variable ready only once".
 
 ## Example
 ```python
-outputs = model(image)
-for task, criterion in criteria.items():
-    criterion(outputs[task]).backward(retain_graph=True)
+one = model(image, "left")
+other = model(image, "right")
+(one - other).square().mean().backward()
 ```
 
 ## Use instead
 ```python
-outputs = model(image)
-sum(criterion(outputs[task]) for task, criterion in criteria.items()).backward()
+one, other = model(image)
+(one - other).square().mean().backward()
 ```
 """
 
@@ -31,10 +28,9 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import FALSE, NONE, Ref, Tensor, Value, What
+from ddpdoctor.lint.engine.interpreter.values import FALSE, NONE, Ref, Value, What
 from ddpdoctor.lint.engine.queries.forwards import (
     forward_of,
-    has_parameters,
     surely_used,
     used,
 )
@@ -49,7 +45,7 @@ _Done = tuple[Event, Way]
 
 
 def check(run: Run) -> Iterator[Hit]:
-    """Yield what goes backward through a wrapper once more than it was prepared for."""
+    """Yield forwards that leave out what one backward comes to all the same."""
     if not run.is_entry:
         return
     told: set[int] = set()
@@ -57,57 +53,10 @@ def check(run: Run) -> Iterator[Hit]:
         promised = wrap.values.get("kw_static_graph", NONE)
         if not promised.is_const(False, None):
             continue
-        for hit in (*_again(run, wrap), *_left_out(run, wrap)):
+        for hit in _left_out(run, wrap):
             if id(hit.node) not in told:
                 told.add(id(hit.node))
                 yield hit
-
-
-def _again(run: Run, wrap: Event) -> Iterator[Hit]:
-    """Backwards that go through a forward after another has kept its graph."""
-    learning = _steps(run, wrap.values["wrapper"].what)
-    for number, (first, _) in enumerate(learning):
-        if first.kind != "backward" or not first.values.get("keeps", NONE).is_const(True):
-            continue
-        before = next(
-            (each for each in reversed(learning[:number]) if each[0].kind == "forward"), None
-        )
-        if before is None or not _goes_through(run, first, before[0], learning):
-            continue
-        again = _once_more(run, number, learning, before)
-        if again is not None:
-            yield Hit(
-                again.node,
-                "this goes backward through one forward again: DDP is prepared for one backward",
-                notes=(
-                    Related.at(before[0].place, "the forward"),
-                    *([Related.at(first.place, "the graph is kept")] if again is not first else ()),
-                ),
-                help="add the losses up, and go backward once",
-                path=again.path,
-            )
-
-
-def _once_more(run: Run, number: int, learning: list[_Done], before: _Done) -> Event | None:
-    """What goes backward after this does: it itself in the next round, or another one."""
-    first, way = learning[number]
-    forward, to = before
-    around = loops(to)
-    if loops(way)[: len(around)] != around or not is_after(to, way):
-        return None
-    again = [loop for loop in loops(way)[len(around) :] if loop.rounds != 1]
-    if again:
-        anew = [loop for each, at in learning if each.kind == "forward" for loop in loops(at)]
-        return None if any(loop in anew for loop in again) else first
-    for each, later in learning[number + 1 :]:
-        if each.kind == "forward":
-            return None
-        if is_after(way, later) and loops(later)[: len(around)] == around:
-            if not _goes_through(run, each, forward, learning):
-                continue
-            if not _are_apart(run, first.values["loss"], each.values["loss"]):
-                return each
-    return None
 
 
 def _left_out(run: Run, wrap: Event) -> Iterator[Hit]:
@@ -182,21 +131,6 @@ def _goes_through(run: Run, backward: Event, forward: Event, learning: list[_Don
 
 def _models(of: tuple[Value, ...]) -> list[Value]:
     return [Value(each.what) for each in of if isinstance(each.what, Ref)]
-
-
-def _are_apart(run: Run, one: Value, other: Value) -> bool:
-    """Whether two losses are known to come of parts of the model that share no weights."""
-    mine, its = _parts_of(run, one), _parts_of(run, other)
-    return bool(mine) and bool(its) and not mine & its
-
-
-def _parts_of(run: Run, loss: Value) -> set[int]:
-    """The layers with weights that a loss is computed by."""
-    sites = {
-        each.what.site for each, _ in computed_from(run, loss) if isinstance(each.what, Tensor)
-    }
-    inner = (each.of for each in run.vm.made if isinstance(each, Tensor) and each.site in sites)
-    return {number for of in inner for number in of if has_parameters(run, number)}
 
 
 def _is_frozen(run: Run, number: int) -> bool:
