@@ -34,7 +34,7 @@ def train_a_critic(critic, net, stream, optimizer, steps):
             optimizer[1].step()
         optimizer[0].zero_grad()
         parts = model(next(stream))
-        for part in (parts.mean(), parts.square().mean()):
+        for part in (parts.mean() + parts.square().mean(),):
             part.backward(retain_graph=True)
         optimizer[0].step()
 

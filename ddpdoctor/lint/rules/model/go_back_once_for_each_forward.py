@@ -2,7 +2,7 @@
 
 ## What it does
 Finds `a.backward(retain_graph=True)` and then `b.backward()`, where both losses come of one call
-of the wrapped model, and no other call of it stands between.
+of the wrapped model, and no other call of it stands between; and a loop over such losses.
 
 ## Why is this bad?
 A forward of the wrapper prepares one reduction. The second backward adds gradients to parameters
@@ -31,11 +31,13 @@ from itertools import pairwise
 from ddpdoctor.lint.engine.interpreter.objects import members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Exit, Way, events
-from ddpdoctor.lint.engine.interpreter.values import Ref
+from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Tensor, Value
+from ddpdoctor.lint.engine.queries.forwards import has_parameters
 from ddpdoctor.lint.engine.queries.holding import excludes
+from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.reducing import reduced_by_hand
 from ddpdoctor.lint.engine.queries.sharding import loops, numbers
-from ddpdoctor.lint.engine.queries.wrapping import has_graph, made_by
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, has_graph, made_by
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="likely")
@@ -62,10 +64,13 @@ def check(run: Run) -> Iterator[Hit]:
             if of != {wrapper.what.number} or not has_graph(run, event.values["loss"], of):
                 continue
             first = next((each for each, there in last if _comes_after(there, way)), None)
+            first = event if first is None and _goes_again(event, way, done, wrapper) else first
             last.append((event, way))
             if first is None or id(event.node) in told or "no_sync" in event.scopes:
                 continue
             if "no_sync" in first.scopes or by_hand & {id(each) for each in loops(way)}:
+                continue
+            if first is not event and _are_apart(run, first.values["loss"], event.values["loss"]):
                 continue
             told.add(id(event.node))
             yield Hit(
@@ -78,6 +83,35 @@ def check(run: Run) -> Iterator[Hit]:
                 help="add the losses up, and call backward() once",
                 path=event.path,
             )
+
+
+def _goes_again(event: Event, way: Way, done: list[tuple[Event, Way]], wrapper: Value) -> bool:
+    """Whether it keeps the graph of a forward before its loop, and does so in each round."""
+    around = [
+        at
+        for each, at in done
+        if each.kind == "forward" and each.values["model"].what == wrapper.what
+    ]
+    forward = next((at for at in reversed(around) if is_after(at, way)), None)
+    if forward is None or not event.values.get("keeps", NONE).is_const(True):
+        return False
+    inner = [loop for loop in loops(way) if loop not in loops(forward) and loop.rounds != 1]
+    return bool(inner) and not any(loop in loops(at) for at in around for loop in inner)
+
+
+def _are_apart(run: Run, one: Value, other: Value) -> bool:
+    """Whether two losses are known to come of parts of the model that share no weights."""
+    mine, its = _parts_of(run, one), _parts_of(run, other)
+    return bool(mine) and bool(its) and not mine & its
+
+
+def _parts_of(run: Run, loss: Value) -> set[int]:
+    """The layers with weights that a loss is computed by."""
+    sites = {
+        each.what.site for each, _ in computed_from(run, loss) if isinstance(each.what, Tensor)
+    }
+    inner = (each.of for each in run.vm.made if isinstance(each, Tensor) and each.site in sites)
+    return {number for of in inner for number in of if has_parameters(run, number)}
 
 
 def _comes_after(first: Way, second: Way) -> bool:
