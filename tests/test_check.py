@@ -330,6 +330,7 @@ def test_root_of_a_container_is_told_what_it_may_not_and_blamed_for_nothing() ->
     assert ran.returncode == 3, ran.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("own_server")
 def test_launches_that_are_over_keep_nothing_open(tmp_path: Path) -> None:
     body = "".join(f'@fix()\ndef f{n}():\n    """fix {n}"""\n' for n in range(6))

@@ -163,6 +163,7 @@ def test_a_rank_in_its_data_loader_is_named_and_the_worker_is_no_rank(start: Sta
     assert finding.place.line == LOADER
 
 
+@pytest.mark.thorough
 @needs_py_spy
 def test_the_children_of_mp_spawn_are_ranks_though_no_variable_says_so(start: Start) -> None:
     seen = attach(start("spawn"))

@@ -14,6 +14,7 @@ from test_files import PyTorchJob
 from test_plan import machine
 
 from ddpdoctor import cli
+from tests.thorough import examples
 
 # What shells, YAML and command lines read otherwise than it stands, beside any letter there is.
 HOSTILE = [*"'\"`$\\!#&|;<>(){}[]*?~%^=:@,.- ", "$(touch harm)", "`touch harm`", "'; touch harm; '"]
@@ -65,7 +66,9 @@ def arguments_of(said: Path) -> list[str]:
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     launcher=st.sampled_from(["accelerate", "torchrun", "slurm", "kubernetes", "mpirun"]),

@@ -304,6 +304,7 @@ def test_a_rank_of_a_real_launcher_has_no_warning_if_it_is_told_its_threads(
     assert named.get(launcher) in (launchers or [None])
 
 
+@pytest.mark.thorough
 def test_a_batch_script_that_forgets_srun_is_told_and_its_tasks_are_not(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

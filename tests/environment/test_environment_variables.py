@@ -133,6 +133,7 @@ def test_the_table_has_every_variable_that_the_installed_torch_reads() -> None:
     assert new == {"libraries": [], "headers": [], "Python": []}
 
 
+@pytest.mark.thorough
 def test_the_table_has_no_variable_that_the_installed_torch_has_dropped() -> None:
     folder = _torch_folder()
     with_cuda = any("cuda" in library.name for library in _libraries(folder))

@@ -232,6 +232,7 @@ def test_a_starter_that_is_killed_while_torch_is_imported_leaves_nothing(
     assert_nothing_is_left(group, temporary)
 
 
+@pytest.mark.thorough
 def test_a_starter_that_is_killed_before_it_has_heard_all_that_was_said_leaves_nothing(
     group: ControlGroup, temporary: Path
 ) -> None:

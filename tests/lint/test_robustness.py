@@ -355,6 +355,7 @@ from torch.nn.parallel import DistributedDataParallel
 """
 
 
+@pytest.mark.thorough
 def test_the_layers_of_a_deep_model_use_up_no_fuel_that_what_comes_behind_needs(
     tmp_path: Path,
 ) -> None:

@@ -294,6 +294,7 @@ def healthy(three_hosts: list[str], server: ForkServer) -> Iterator[str]:
     launcher.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("host", "to", "named"), first_of([(1, None, (1,)), (2, 1, (1, 2))]))
 def test_the_host_or_the_link_that_is_throttled_is_named_and_that_it_became_slower(
     host: int,

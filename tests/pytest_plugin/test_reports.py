@@ -270,6 +270,7 @@ def test_a_session_that_required_multigpu_tests_fails_if_none_was_executed(
     assert ("no multigpu test was executed" in output) == bool(status)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", first_of([signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_pytest_that_is_ended_leaves_nobody(tmp_path: Path, number: signal.Signals) -> None:
     (tmp_path / "test_endless.py").write_text(

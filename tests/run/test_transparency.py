@@ -149,6 +149,7 @@ def test_a_signal_to_the_doctor_is_the_jobs(start: Doctor, number: int) -> None:
     assert process.returncode == expected[signal.Signals(number)]
 
 
+@pytest.mark.thorough
 def test_a_stopped_job_goes_on_where_it_was(start: Doctor, tmp_path: Path) -> None:
     process = start(ranks(2, "long"))
     pids = [_pid(tmp_path, rank) for rank in (0, 1)]

@@ -252,7 +252,7 @@ def line_of(script: Path, mark: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}"))
 
 
-@_every_time(PLAINEST, "srun", "Lightning")
+@_every_time(PLAINEST, "Lightning")
 def test_a_job_that_is_well_is_not_spoken_of_and_what_is_written_is_no_file_of_its(
     launcher: Launcher, begin, tmp_path: Path
 ) -> None:
