@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ddpdoctor.lint.engine.interpreter.objects.members import set_by_launcher
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, events
 from ddpdoctor.lint.engine.interpreter.values import EVERYONE, NONE, RANK, Value
 from ddpdoctor.lint.engine.queries.doing import doers, is_a_default
 from ddpdoctor.lint.engine.queries.order import is_after, is_spawned
 
-_OF_TORCHRUN = "the launcher sets RANK"
 _USUAL = "29500"
 """The port of a torchrun that is told none."""
 
@@ -47,4 +47,5 @@ def _asks_the_environment(join: Event) -> bool:
 
 
 def _is_of_torchrun(rank: Value) -> bool:
-    return rank.what == RANK and rank.why is not None and rank.why.root.text == _OF_TORCHRUN
+    said = rank.why.root.text if rank.why is not None else ""
+    return rank.what == RANK and said == set_by_launcher("RANK")

@@ -66,8 +66,8 @@ def lone_errors(run: Run) -> Iterator[LoneError]:
             continue
         if not isinstance(node.node, ast.Raise) or _is_caught(way):
             continue
-        by_rank, by_disk = _conditions(way)
-        if by_rank is None or not by_disk:
+        by_rank = _alone_by_the_disk(way)
+        if by_rank is None:
             continue
         index = next(i for i, step in enumerate(way) if step.node is by_rank)
         after = list(met(way[index].rest[:_NEXT]))
@@ -77,17 +77,15 @@ def lone_errors(run: Run) -> Iterator[LoneError]:
             yield LoneError(node.node, node.path, (note,))
 
 
-def _conditions(way: Way) -> tuple[Choice | None, bool]:
-    by_rank: Choice | None = None
-    by_disk = False
-    for step in way:
-        node = step.node
-        if isinstance(node, Choice):
-            agree = node.condition.agree
-            if isinstance(node.condition.what, Table) and agree.kind in ("rank", "local"):
-                by_rank = by_rank or node
-            by_disk = by_disk or agree.cause == "disk"
-    return by_rank, by_disk
+def _alone_by_the_disk(way: Way) -> Choice | None:
+    """What some ranks alone pass, behind which the disk's answer decides that this is reached."""
+    choices = [step.node for step in way if isinstance(step.node, Choice)]
+    by_rank = next((each for each in choices if _is_by_rank(each.condition)), None)
+    return by_rank if choices and choices[-1].condition.agree.cause == "disk" else None
+
+
+def _is_by_rank(condition: Value) -> bool:
+    return isinstance(condition.what, Table) and condition.agree.kind in ("rank", "local")
 
 
 def _is_caught(way: Way) -> bool:

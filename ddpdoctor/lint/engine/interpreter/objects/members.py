@@ -88,11 +88,16 @@ _ALIKE = {
 }
 
 
+def set_by_launcher(name: str) -> str:
+    """Why ranks differ in what this variable holds."""
+    return f"the launcher sets {name}"
+
+
 def of_environment(vm: Machine, name: str, node: ast.AST) -> Value:
     """What an environment variable of a launcher holds."""
     if name in ENVIRONMENT:
         text = replace(ENVIRONMENT[name], variable=name)
-        return Value(text, BY_RANK, vm.why(f"the launcher sets {name}", node))
+        return Value(text, BY_RANK, vm.why(set_by_launcher(name), node))
     if name in _ALIKE:
         return Value(_ALIKE[name])
     written = vm.store.get((Lib("os.environ"), name))

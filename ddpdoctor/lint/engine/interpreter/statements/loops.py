@@ -378,14 +378,15 @@ def _ends(run: Callable[[], Value]) -> bool:
 
 
 _FEW = 4
-_MOST_SET = 128
-"""Of settings that are set by their names, which takes next to no time."""
+_LITTLE = 1500
+"""So many nodes are gone through in no time: in short rounds, of more than a few things."""
 
 
 def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) -> bool:
     """Whether a loop goes through a few things, each of its own kind, and through all of them."""
     items = _several(content)
-    most = _MOST_SET if _sets_by_name(node.body) else _FEW
+    size = sum(1 for each in node.body for _ in ast.walk(each))
+    most = max(_FEW, _LITTLE // size)
     if not 1 < len(items) <= most or vm.fuel < vm.enough:
         return False
     parted = [each.agree.divergent for each in items]
@@ -394,14 +395,6 @@ def _is_one_by_one(vm: Machine, node: ast.For | ast.AsyncFor, content: Value) ->
     if content.agree.divergent and not any(parted):
         return False
     return not _has(node, ast.Break, *_YIELDS)
-
-
-def _sets_by_name(body: list[ast.stmt]) -> bool:
-    """Whether all that a loop does is `setattr(thing, name, value)`."""
-    match body:
-        case [ast.Expr(ast.Call(ast.Name("setattr"), [_, ast.Name(), ast.Name()]))]:
-            return True
-    return False
 
 
 _WAYS_OUT = (ast.Break, ast.Return, *_YIELDS)
