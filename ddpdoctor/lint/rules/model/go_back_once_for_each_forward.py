@@ -2,7 +2,8 @@
 
 ## What it does
 Finds `a.backward(retain_graph=True)` and then `b.backward()`, where both losses come of one call
-of the wrapped model, and no other call of it stands between; and a loop over such losses.
+of the wrapped model, and no other call of it stands between; and a loop over such losses. Not where
+the backward of another call comes before the step: that takes the mean of all that has gathered.
 
 ## Why is this bad?
 A forward of the wrapper prepares one reduction. The second backward adds gradients to parameters
@@ -42,10 +43,12 @@ from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="likely")
 
+_Done = tuple[Event, Way]
+
 
 def check(run: Run) -> Iterator[Hit]:
     """Yield the second backward of one forward."""
-    done = list(events(run.root, "forward", "backward"))
+    done = list(events(run.root, "forward", "backward", "step"))
     wraps = [event for event, _ in events(run.root, "wrap")]
     wrappers = {number for event in wraps for number in numbers(event.values["wrapper"])}
     told: set[int] = set()
@@ -54,10 +57,10 @@ def check(run: Run) -> Iterator[Hit]:
         if run.vm.type_of(wrapper) != members.DDP or not isinstance(wrapper.what, Ref):
             continue
         by_hand = reduced_by_hand(run, {wrapper.what, module.what})
-        last: list[tuple[Event, Way]] = []
-        for event, way in done:
-            if event.kind == "forward":
-                last = [] if event.values["model"].what == wrapper.what else last
+        last: list[_Done] = []
+        for number, (event, way) in enumerate(done):
+            if event.kind != "backward":
+                last = [] if _is_forward(event, wrapper) else last
                 continue
             # What another wrapper was given may have been cut off from this one.
             of = made_by(event.values["loss"]) & wrappers
@@ -69,6 +72,8 @@ def check(run: Run) -> Iterator[Hit]:
             if first is None or id(event.node) in told or "no_sync" in event.scopes:
                 continue
             if "no_sync" in first.scopes or by_hand & {id(each) for each in loops(way)}:
+                continue
+            if _is_reduced_later(done[number + 1 :], wrapper, wrappers):
                 continue
             if first is not event and _are_apart(run, first.values["loss"], event.values["loss"]):
                 continue
@@ -85,13 +90,32 @@ def check(run: Run) -> Iterator[Hit]:
             )
 
 
-def _goes_again(event: Event, way: Way, done: list[tuple[Event, Way]], wrapper: Value) -> bool:
+def _is_forward(event: Event, wrapper: Value) -> bool:
+    return event.kind == "forward" and event.values["model"].what == wrapper.what
+
+
+def _is_reduced_later(then: list[_Done], wrapper: Value, wrappers: set[int]) -> bool:
+    """Whether another forward's backward comes before the step: all that has gathered is averaged.
+
+    DDP takes the mean of what is in `grad`, and the mean of what is alike already changes nothing.
+    """
+    is_prepared = False
+    for event, _ in then:
+        if event.kind == "step":
+            return False
+        if "no_sync" in event.scopes:
+            continue
+        is_prepared = is_prepared or _is_forward(event, wrapper)
+        if event.kind == "backward" and is_prepared:
+            of = made_by(event.values["loss"]) & wrappers
+            if isinstance(wrapper.what, Ref) and wrapper.what.number in of:
+                return True
+    return False
+
+
+def _goes_again(event: Event, way: Way, done: list[_Done], wrapper: Value) -> bool:
     """Whether it keeps the graph of a forward before its loop, and does so in each round."""
-    around = [
-        at
-        for each, at in done
-        if each.kind == "forward" and each.values["model"].what == wrapper.what
-    ]
+    around = [at for each, at in done if _is_forward(each, wrapper)]
     forward = next((at for at in reversed(around) if is_after(at, way)), None)
     if forward is None or not event.values.get("keeps", NONE).is_const(True):
         return False
