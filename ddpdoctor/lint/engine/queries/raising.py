@@ -81,7 +81,10 @@ def _alone_by_the_disk(way: Way) -> Choice | None:
     """What some ranks alone pass, behind which the disk's answer decides that this is reached."""
     choices = [step.node for step in way if isinstance(step.node, Choice)]
     by_rank = next((each for each in choices if _is_by_rank(each.condition)), None)
-    return by_rank if choices and choices[-1].condition.agree.cause == "disk" else None
+    if by_rank is None or choices[-1].condition.agree.cause != "disk":
+        return None
+    behind = [each.condition.agree for each in choices[choices.index(by_rank) + 1 :]]
+    return by_rank if all(a.kind in ("same", "rank") or a.cause == "disk" for a in behind) else None
 
 
 def _is_by_rank(condition: Value) -> bool:
