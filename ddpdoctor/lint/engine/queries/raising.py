@@ -78,10 +78,10 @@ def lone_errors(run: Run) -> Iterator[LoneError]:
 
 
 def _alone_by_the_disk(way: Way) -> Choice | None:
-    """What some ranks alone pass, behind which the disk's answer decides that this is reached."""
+    """What some ranks alone pass, behind which the disk's answer decides, and nothing unknown."""
     choices = [step.node for step in way if isinstance(step.node, Choice)]
     by_rank = next((each for each in choices if _is_by_rank(each.condition)), None)
-    if by_rank is None or choices[-1].condition.agree.cause != "disk":
+    if by_rank is None or not any(each.condition.agree.cause == "disk" for each in choices):
         return None
     behind = [each.condition.agree for each in choices[choices.index(by_rank) + 1 :]]
     return by_rank if all(a.kind in ("same", "rank") or a.cause == "disk" for a in behind) else None
