@@ -1,11 +1,13 @@
 """Records numbers of a data set that were changed after its workers had been started for good.
 
 Persistent workers hold the copy of the data set that they were started with. A number that its own
-methods go by as they give samples, the epoch mostly, is changed in this process alone.
+methods read as they give samples, and never set, the epoch mostly, is changed in this process
+alone: a worker that counts by itself may know it.
 """
 
 from __future__ import annotations
 
+import dis
 import weakref
 from typing import Any
 
@@ -50,11 +52,14 @@ class Stale:
 
 
 def _read(kind: type) -> dict[str, Frame]:
-    """The attributes that the methods of the user's own read which give samples."""
+    """The attributes that the methods of the user's own which give samples read, and do not set."""
     found: dict[str, Frame] = {}
+    put: set[str] = set()
     for method in _GIVING:
         code = getattr(getattr(kind, method, None), "__code__", None)
         if code is not None and is_users(code):
             place = code.co_filename, code.co_firstlineno, code.co_qualname
             found.update(dict.fromkeys(code.co_names, place))
-    return found
+            steps = dis.get_instructions(code)
+            put.update(str(each.argval) for each in steps if each.opname == "STORE_ATTR")
+    return {name: place for name, place in found.items() if name not in put}

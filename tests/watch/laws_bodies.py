@@ -3909,13 +3909,13 @@ class ToldTheEpoch(IterableDataset[Tensor]):
             yield torch.full((3,), float(number))
 
 
-def worked(*, kept: bool) -> None:
+def worked(*, kept: bool, data: type[ToldTheEpoch] = ToldTheEpoch) -> None:
     rank = join()
-    data = ToldTheEpoch(rank)
-    loader = DataLoader(data, 4, num_workers=1, persistent_workers=kept)  # the workers
+    told = data(rank)
+    loader = DataLoader(told, 4, num_workers=1, persistent_workers=kept)  # the workers
     model = DistributedDataParallel(nn.Linear(3, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-    for data.epoch in range(3):
+    for told.epoch in range(3):
         for batch in loader:
             optimizer.zero_grad()
             model(batch).mean().backward()
@@ -3926,6 +3926,20 @@ def worked(*, kept: bool) -> None:
 
 def workers_kept() -> None:
     worked(kept=True)
+
+
+class CountsByItself(ToldTheEpoch):
+    """The same, where each worker knows how often it has gone through its part."""
+
+    def __iter__(self) -> Iterator[Tensor]:
+        dice = torch.Generator().manual_seed(self.epoch)
+        for number in torch.randperm(16, generator=dice).tolist()[self.rank :: 2]:
+            yield torch.full((3,), float(number))
+        self.epoch += 1
+
+
+def workers_that_count() -> None:
+    worked(kept=True, data=CountsByItself)
 
 
 def workers_anew() -> None:

@@ -261,6 +261,7 @@ def test_a_law_that_is_broken_is_named_with_its_line(
                 *("learnt_through_a_checkpoint", "tables_with_a_penalty", "averaged_at_times"),
                 *("gathered_and_kept", "statistics_averaged", "evaluated_for_itself"),
                 "workers_anew",
+                "workers_that_count",
             ),
         ],
     ),

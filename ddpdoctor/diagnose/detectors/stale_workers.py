@@ -1,8 +1,8 @@
 """DDP203: the workers of a loader are kept, and never learn of the epoch that the data set is told.
 
-Proven by what was seen on every rank: the loader keeps its workers, which have the copy of the data
-set that they were started with; and a number that the data set's own methods go by as they give
-samples was another one when a later pass began.
+Seen on every rank: the loader keeps its workers, which have the copy of the data set that they were
+started with; and a number that the data set's own methods read as they give samples was another one
+when a later pass began. What else may have told the workers is not seen.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def detect(case: Case) -> Iterator[Finding]:
             code="DDP203",
             title="missing-set-epoch",
             severity="warning",
-            certainty="proven",
+            certainty="evidence",
             ranks=ranks,
             places=(
                 *loaders.places(kin, "built the loader", sampler="built the sampler"),

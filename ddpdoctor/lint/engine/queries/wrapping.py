@@ -9,6 +9,7 @@ from ddpdoctor.lint.engine.interpreter.objects import hierarchy, keyed, members
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Event, events
 from ddpdoctor.lint.engine.interpreter.values import (
+    FALSE,
     NONE,
     Either,
     Many,
@@ -206,6 +207,11 @@ def decided_from(run: Run, condition: Value) -> set[What]:
             for each in origins(run, Value(part)):
                 found |= mentioned(run, each)
     return found
+
+
+def is_frozen(run: Run, what: What) -> bool:
+    """Whether all weights of a layer are known to learn nothing."""
+    return run.vm.store.get((what, "#requires_grad")) == FALSE
 
 
 def weights_in(value: Value) -> Ref | None:

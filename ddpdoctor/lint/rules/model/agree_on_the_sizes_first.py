@@ -33,7 +33,6 @@ from ddpdoctor.lint.engine.interpreter.objects.indexing import OWN_PART
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Choice, Event, Way, events
 from ddpdoctor.lint.engine.interpreter.values import (
-    FALSE,
     NONE,
     OPEN,
     Const,
@@ -48,7 +47,7 @@ from ddpdoctor.lint.engine.libraries.torch import OF_ALL_ELEMENTS
 from ddpdoctor.lint.engine.queries.doing import between
 from ddpdoctor.lint.engine.queries.forwards import learns
 from ddpdoctor.lint.engine.queries.order import is_after
-from ddpdoctor.lint.engine.queries.wrapping import is_plain, parts
+from ddpdoctor.lint.engine.queries.wrapping import is_frozen, is_plain, parts
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP310", name="different-models", confidence="likely")
@@ -151,8 +150,8 @@ def _makes(run: Run, name: str, event: Event) -> bool:
 
 def _learns(run: Run, event: Event) -> bool:
     value = event.values["value"]
-    is_frozen = run.vm.store.get((value.what, "#requires_grad")) == FALSE
-    return bool(learns(run, value.what)) and not is_plain(run, value) and not is_frozen
+    is_learning = bool(learns(run, value.what)) and not is_frozen(run, value.what)
+    return is_learning and not is_plain(run, value)
 
 
 def _of_some(way: Way, wrap: Way, does: Callable[[Event], bool]) -> Choice | None:

@@ -51,7 +51,6 @@ from ddpdoctor.lint.engine.interpreter.tree import (
 )
 from ddpdoctor.lint.engine.interpreter.values import (
     EVERYONE,
-    FALSE,
     TRUE,
     Const,
     Func,
@@ -85,6 +84,7 @@ from ddpdoctor.lint.engine.queries.reading import (
 )
 from ddpdoctor.lint.engine.queries.wrapping import (
     decided_from,
+    is_frozen,
     is_plain,
     made_by,
     mentioned,
@@ -126,7 +126,7 @@ def _dead(run: Run) -> Iterator[Hit]:
             continue
         if is_plain(run, value):
             continue  # nor is it registered, so that DDP knows nothing of it
-        if _is_made_here(run, event) and learns(run, value.what) and not _is_frozen(run, value):
+        if _is_made_here(run, event) and learns(run, value.what) and not is_frozen(run, value.what):
             told.add(id(event.node))
             yield Hit(
                 event.node,
@@ -205,7 +205,7 @@ def _unread(run: Run) -> Iterator[Hit]:
         if not _searches(wrap):
             inside |= parts(run, wrap.values["module"].what)
     for each in () if computes_from_all(run) else dropped(run, inside):
-        if each.name and not _is_frozen(run, each.call.values["model"]):
+        if each.name and not is_frozen(run, each.call.values["model"].what):
             yield Hit(
                 each.call.node,
                 f"nobody reads `{each.name}`: the layer that gives it gets no gradient",
@@ -214,7 +214,7 @@ def _unread(run: Run) -> Iterator[Hit]:
                 path=each.call.path,
             )
     for one, nodes in computed_from_parts(run, inside):
-        if _is_frozen(run, one.values["model"]):
+        if is_frozen(run, one.values["model"].what):
             continue
         if nodes:
             yield from _in_one_arm(run, one, nodes)
@@ -271,7 +271,7 @@ def _passed_over(run: Run) -> Iterator[Hit]:
                 continue  # it is not seen which way goes through what has it
             if any(not of or of & layers for of in turned):
                 continue
-            if not _is_whole(run, owner) or _is_frozen(run, value) or is_plain(run, value):
+            if not _is_whole(run, owner) or is_frozen(run, value.what) or is_plain(run, value):
                 continue
             if reads(run, event.name) and not reads_where_it_goes(run, event.name):
                 yield Hit(
@@ -455,7 +455,3 @@ def _is_whole(run: Run, owner: Value) -> bool:
 
 def _is_made_here(run: Run, event: Event) -> bool:
     return event.function.endswith(".__init__")
-
-
-def _is_frozen(run: Run, value: Value) -> bool:
-    return run.vm.store.get((value.what, "#requires_grad")) == FALSE

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ddpdoctor.lint.engine.interpreter.program import Run
 from ddpdoctor.lint.engine.interpreter.tree import Called, Event, Seq, Way, events
-from ddpdoctor.lint.engine.interpreter.values import FALSE, NONE, Ref, Value, What
+from ddpdoctor.lint.engine.interpreter.values import NONE, Ref, Value, What
 from ddpdoctor.lint.engine.queries.forwards import (
     forward_of,
     surely_used,
@@ -36,7 +36,7 @@ from ddpdoctor.lint.engine.queries.forwards import (
 )
 from ddpdoctor.lint.engine.queries.order import is_after
 from ddpdoctor.lint.engine.queries.sharding import loops
-from ddpdoctor.lint.engine.queries.wrapping import computed_from, has_graph
+from ddpdoctor.lint.engine.queries.wrapping import computed_from, has_graph, is_frozen
 from ddpdoctor.lint.rule import About, Hit, Related
 
 ABOUT = About(code="DDP311", name="marked-ready-twice", confidence="likely")
@@ -86,7 +86,7 @@ def _left_out(run: Run, wrap: Event) -> Iterator[Hit]:
             mine, its = _inside(way), _inside(to)
             if mine is None or its is None or not _goes_through(run, step, each, learning):
                 continue
-            if any(not _is_frozen(run, one) for one in surely_used(run, mine) - used(run, its)):
+            if any(not is_frozen(run, Ref(one)) for one in surely_used(run, mine) - used(run, its)):
                 yield Hit(
                     last.node,
                     "this forward leaves a part out that an earlier one uses, before one backward "
@@ -131,7 +131,3 @@ def _goes_through(run: Run, backward: Event, forward: Event, learning: list[_Don
 
 def _models(of: tuple[Value, ...]) -> list[Value]:
     return [Value(each.what) for each in of if isinstance(each.what, Ref)]
-
-
-def _is_frozen(run: Run, number: int) -> bool:
-    return run.vm.store.get((Ref(number), "#requires_grad")) == FALSE
